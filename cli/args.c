@@ -23,13 +23,19 @@ const command *const commands[] = {EACH_COMMAND(ROW) NULL};
 /* ---- tables ---- */
 
 const blica_option *option_table(const command *c, int g, int *count) {
-  *count = g < MAX_GROUPS ? 0 : (int)(sizeof common_table / sizeof *common_table);
-  if (g == MAX_GROUPS) return common_table;
+  *count = g == COMMON ? (int)(sizeof common_table / sizeof *common_table) : 0;
+  if (g == COMMON) return common_table;
+  if (g == READING) return c->reads ? data_option_table(count) : NULL;
   return c->groups[g].table ? c->groups[g].table(count) : NULL;
 }
 
+/* Where the values of group g are. */
+static void *group_values(program *p, char *values, int g) {
+  return g == COMMON ? p : g == READING ? (void *)&p->data : values + p->command->groups[g].offset;
+}
+
 bool option_next(const command *c, option_walk *w) {
-  for (; w->group <= MAX_GROUPS; w->group++, w->next = 0) {
+  for (; w->group < MAX_GROUPS; w->group++, w->next = 0) {
     int count;
     const blica_option *options = option_table(c, w->group, &count);
     if (w->next >= count) continue;
@@ -149,8 +155,7 @@ enum { MAX_FLAGS = 128 };
 static int all_targets(program *p, char *values, target *list) {
   int count = 0;
   for (option_walk w = {0}; count < MAX_FLAGS && option_next(p->command, &w); count++)
-    list[count] = (target){w.option, w.group < MAX_GROUPS ? (void *)(values + p->command->groups[w.group].offset) : p,
-                           w.group < MAX_GROUPS && p->command->groups[w.group].table == data_option_table};
+    list[count] = (target){w.option, group_values(p, values, w.group), w.group == READING};
   return count;
 }
 
@@ -264,8 +269,7 @@ static int check_values(program *p, char *values) {
   int count;
   for (int g = 0; g < MAX_GROUPS; g++) {
     const blica_option *options = option_table(p->command, g, &count);
-    if (!options || blica_options_check(p->ctx, options, count, values + p->command->groups[g].offset) == BLICA_OK)
-      continue;
+    if (!options || blica_options_check(p->ctx, options, count, group_values(p, values, g)) == BLICA_OK) continue;
     say_error("%s: %s", p->command->name, blica_message(p->ctx));
     return EXIT_USAGE;
   }
@@ -297,4 +301,10 @@ int args_parse(program *p, int argc, char **argv, void *values, int *help) {
   if (code == 0) code = check_required(p, list, count, seen);
   if (code == 0) code = check_values(p, values);
   return code;
+}
+
+void *args_value(program *p, void *values, const char *name) {
+  for (option_walk w = {0}; option_next(p->command, &w);)
+    if (strcmp(w.option->name, name) == 0) return (char *)group_values(p, values, w.group) + w.option->offset;
+  return NULL;
 }

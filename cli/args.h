@@ -8,9 +8,12 @@
  * *help becomes 1 when --help was asked for, 2 for --help all. Operands are gathered in p. */
 int args_parse(program *p, int argc, char **argv, void *values, int *help);
 
+/* Where the value of an option is; NULL: the command has no such option. */
+void *args_value(program *p, void *values, const char *name);
+
 /* How many operands "MODEL [DATA]" or "COUNTS..." asks for; *most: and takes. */
 int operands_of(const char *text, int *most);
-/* Table g of the command's options, those of every command last (g = MAX_GROUPS); NULL, with a count of 0: none. */
+/* Table g of the command's options; NULL, with a count of 0: none. */
 const blica_option *option_table(const command *c, int g, int *count);
 /* All of them in turn: for (option_walk w = {0}; option_next(c, &w);) w.option. */
 typedef struct {
@@ -31,6 +34,7 @@ const char *nearest(const char *text, const char *const *list, int count);
 
 /* "fit DATA --sources K --out FILE": what must be given. */
 void usage_of(const command *c, char *text, size_t size);
+extern const char exit_codes[];              /* what they mean, in a line */
 void print_help(const command *c, bool all); /* on stdout, of one command; all: with every option */
 void print_data_help(void);                  /* how data are read */
 void print_overview(void);                   /* on stdout, of the program */

@@ -74,9 +74,7 @@ static bool read_answers(const json_t *r, blica_assessment *a) {
 }
 
 static int place(char **names, int count, const json_t *name) {
-  for (int i = 0; json_is_string(name) && i < count; i++)
-    if (strcmp(names[i], json_string_value(name)) == 0) return i;
-  return -1;
+  return json_is_string(name) ? table_place(names, count, json_string_value(name), json_string_length(name)) : -1;
 }
 
 static void read_numbers(const json_t *r, blica_assessment *a) {

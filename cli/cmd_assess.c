@@ -8,19 +8,17 @@
 
 typedef struct {
   blica_assess_options options;
-  data_values data;
   const char *out;
   int json, strict;
 } assess_values;
 
 static const blica_option own[] = {
-    OPTION(assess_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "Write all numbers here, as JSON."),
-    OPTION(assess_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with verdict (design, change, fit, axes: yes, weak, no or unknown), sentences, expected_mcs, "
-           "chance_mcs, distance, columns (source, angle_degrees, ...), change (p), srmr, rmsea2, m2, "
-           "mixing, variances, items and segments."),
-    OPTION(assess_values, strict, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Exit with status 5 unless all four answers of the verdict are yes."),
+    TEXT(assess_values, out, "FILE", "Write all numbers here, as JSON."),
+    FLAG(assess_values, json,
+         "A JSON object with verdict (design, change, fit, axes: yes, weak, no or unknown), sentences, expected_mcs, "
+         "chance_mcs, distance, columns (source, angle_degrees, ...), change (p), srmr, rmsea2, m2, "
+         "mixing, variances, items and segments."),
+    FLAG(assess_values, strict, "Exit with status 5 unless all four answers of the verdict are yes."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -125,18 +123,6 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
 
 /* ---- text ---- */
 
-static void print_loadings(const blica_model *m, const blica_assessment *a) {
-  printf("loading (standard error)\n%-16s", "variable");
-  for (int j = 0; j < a->k; j++) printf("  %12s%d", "z", j + 1);
-  printf("\n");
-  for (int i = 0; i < a->n; i++) {
-    printf("%-16.40s", a->variables[i]);
-    for (int j = 0; j < a->k; j++)
-      printf("  %6.2f (%.2f)", m->mixing[i + (size_t)j * a->n], a->mixing_se[i + (size_t)j * a->n]);
-    printf("\n");
-  }
-}
-
 static int print_text(const blica_model *m, const blica_assessment *a) {
   for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", a->verdict[q]);
   printf("\nsource\tangle\t90 %%\tchange p%s\n", a->stability ? "\tstable" : "");
@@ -149,7 +135,7 @@ static int print_text(const blica_model *m, const blica_assessment *a) {
     printf("\n");
   }
   printf("\n");
-  print_loadings(m, a);
+  print_loadings(m, a->mixing_se, stdout);
   return EXIT_OK;
 }
 
@@ -163,24 +149,15 @@ static bool certified(const blica_assessment *a) {
 static int run(program *p, void *values) {
   assess_values *v = values;
   v->options.size = sizeof v->options;
-  blica_model *model;
-  blica_data *data;
   blica_assessment *result;
-  if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  int code = data_read_with_model(p, &v->data, &model, &data);
+  int code = read_model_and_rows(p);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_assess(p->ctx, model, data, &v->options, &result);
-  if (status != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else {
-    progress_clear();
-    if (v->out && writes()) code = json_write(record(model, result, &v->options), v->out);
-    if (code == EXIT_OK) code = v->json ? json_print(record(model, result, &v->options)) : print_text(model, result);
-    if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
-  }
+  const blica_status status = blica_assess(p->ctx, p->model, p->rows, &v->options, &result);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  code = json_give(record(p->model, result, &v->options), v->out, v->json);
+  if (code == EXIT_OK && !v->json) code = print_text(p->model, result);
+  if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
   blica_assessment_free(result);
-  blica_data_free(data);
-  blica_model_free(model);
   return code;
 }
 
@@ -201,9 +178,8 @@ const command command_assess = {
         "model is fitted again first, and its distance from the refit is given in standard errors.",
     .examples = "blica assess model.json data.csv\n"
                 "blica assess model.json data.csv --bootstrap none --json",
-    .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)},
-               {"Output", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(assess_values, data)}},
+    .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)}, {"Output", own_table, 0}},
+    .reads = true,
     .values = sizeof(assess_values),
     .run = run,
     .shared = true,

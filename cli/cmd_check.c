@@ -10,7 +10,6 @@
 enum { SMALL = 50, LISTED = 10 };
 
 typedef struct {
-  data_values data;
   int sources, json;
 } check_values;
 
@@ -30,21 +29,8 @@ typedef struct {
   int64_t statistics, unknowns;
 } findings;
 
-/* First column of variable i; one past the last for i = n. */
-static int column(const findings *f, int i) {
-  return f->coding ? f->coding->first[i] : i;
-}
-
 static const char *name(const findings *f, int i) {
   return f->coding ? f->coding->names[i] : f->c->variables[i];
-}
-
-static bool constant(const findings *f, int s, int i) {
-  for (int l = column(f, i); l < column(f, i + 1); l++) {
-    size_t at = (size_t)s * (size_t)f->c->n + (size_t)l;
-    if (f->c->ones[at] > 0 && f->c->ones[at] < f->c->present[at]) return false;
-  }
-  return true;
 }
 
 /* Table 1 of the paper, for the number asked for or the largest with no more unknowns than statistics. */
@@ -61,26 +47,18 @@ static blica_status judge_sources(program *p, int sources, findings *f) {
 
 /* ---- printing ---- */
 
-/* The level that a constant variable always has. */
-static const char *only_level(const findings *f, int s, int i) {
-  const double *ones = f->c->ones + (size_t)s * (size_t)f->c->n;
-  int level = 0;
-  while (level < column(f, i + 1) - column(f, i) && ones[column(f, i) + level] > 0) level++;
-  return f->coding ? f->coding->labels[f->coding->first[i] + i + level] : level ? "1" : "0";
-}
-
 static void print_constants(const findings *f) {
-  const blica_counts *c = f->c;
   int listed = 0;
-  char segment[SHOWN_TEXT], variable[SHOWN_TEXT], level[SHOWN_TEXT];
-  for (int s = 0; s < c->u; s++)
+  char segment[SHOWN_TEXT], variable[SHOWN_TEXT], text[SHOWN_TEXT];
+  for (int s = 0; s < f->c->u; s++)
     for (int i = 0; i < f->found->n; i++) {
-      if (!constant(f, s, i) || listed++ >= LISTED) continue;
-      printf("    segment '%s', variable '%s': ", shown(c->segments[s], segment), shown(name(f, i), variable));
-      if (c->present[(size_t)s * (size_t)c->n + (size_t)column(f, i)] <= 0)
+      const int level = constant_level(f->c, f->coding, s, i);
+      if (level == -2 || listed++ >= LISTED) continue;
+      printf("    segment '%s', variable '%s': ", shown(f->c->segments[s], segment), shown(name(f, i), variable));
+      if (level < 0)
         puts("all missing");
       else
-        printf("always %s\n", shown(only_level(f, s, i), level));
+        printf("always %s\n", shown(level_label(f->coding, i, level), text));
     }
   if (listed > LISTED) printf("    and %d more\n", listed - LISTED);
 }
@@ -149,7 +127,7 @@ static json_t *constants_record(const findings *f) {
   json_t *list = json_array();
   for (int s = 0; s < f->c->u; s++)
     for (int i = 0; i < f->found->n; i++)
-      if (constant(f, s, i))
+      if (constant_level(f->c, f->coding, s, i) != -2)
         json_array_append_new(list, json_members("segment:t variable:t", f->c->segments[s], name(f, i)));
   return list;
 }
@@ -178,20 +156,18 @@ static int print_json(const findings *f) {
 }
 
 static int run(program *p, void *values) {
-  check_values *v = values;
-  blica_counts *counts;
+  const check_values *v = values;
   blica_check *found = NULL;
-  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
+  int code = read_counts(p, p->operands[0]);
   if (code != EXIT_OK) return code;
-  findings f = {.c = counts};
-  blica_status status = blica_counts_coding(p->ctx, counts, &f.coding);
-  if (status == BLICA_OK) status = blica_check_counts(p->ctx, counts, &found);
+  findings f = {.c = p->counts};
+  blica_status status = blica_counts_coding(p->ctx, p->counts, &f.coding);
+  if (status == BLICA_OK) status = blica_check_counts(p->ctx, p->counts, &found);
   f.found = found;
   if (status == BLICA_OK) status = judge_sources(p, v->sources, &f);
   code = status != BLICA_OK ? fail_reading(p, status) : v->json ? print_json(&f) : print_text(&f, v->sources > 0);
   blica_check_free(found);
   blica_coding_free(f.coding);
-  blica_counts_free(counts);
   return code;
 }
 
@@ -206,7 +182,8 @@ const command command_check = {
             "about it, and ends with a verdict.",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",
-    .groups = {{"Options", own_table, 0}, {"How the data are read", data_option_table, offsetof(check_values, data)}},
+    .groups = {{"Options", own_table, 0}},
+    .reads = true,
     .values = sizeof(check_values),
     .run = run,
 };

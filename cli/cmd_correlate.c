@@ -11,7 +11,6 @@
 #include "output.h"
 
 typedef struct {
-  data_values data;
   const char *out;
   double condition;
   const char *acm;
@@ -104,14 +103,14 @@ static int write_acm(program *p, const blica_data *data, const blica_cor *cor, c
   return code;
 }
 
-/* The leading process does this alone; counts NULL: made here, of data. */
-static int write_results(program *p, const correlate_values *v, const blica_data *data, blica_counts **counts) {
+/* The leading process does this alone; counts that were not read are made here, of the rows. */
+static int write_results(program *p, const correlate_values *v) {
   blica_cor *cor = NULL;
   blica_set_comm(p->ctx, NULL);
-  blica_status status = *counts ? BLICA_OK : blica_count(p->ctx, data, counts);
-  if (status == BLICA_OK) status = blica_correlate(p->ctx, *counts, &cor);
+  blica_status status = p->counts ? BLICA_OK : blica_count(p->ctx, p->rows, &p->counts);
+  if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &cor);
   int code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
-  if (code == EXIT_OK && v->acm) code = write_acm(p, data, cor, v->acm);
+  if (code == EXIT_OK && v->acm) code = write_acm(p, p->rows, cor, v->acm);
   if (code == EXIT_OK && (status = regularise(p, v->condition, &cor)) != BLICA_OK) code = fail_reading(p, status);
   if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);
   if (code == EXIT_OK)
@@ -121,9 +120,8 @@ static int write_results(program *p, const correlate_values *v, const blica_data
 }
 
 static int run(program *p, void *values) {
-  correlate_values *v = values;
+  const correlate_values *v = values;
   if (!output_is_table(v->out, "correlations")) return EXIT_USAGE;
-  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   if (v->acm && !output_possible(p, v->acm, v->out)) return EXIT_DATA;
   if (v->acm && !bl_has_ending(v->acm, ".csv")) {
     say_error("correlate: --acm %s: the covariance is written as .csv; end the name in that", v->acm);
@@ -133,14 +131,8 @@ static int run(program *p, void *values) {
     say_error("correlate: --acm needs rows, and '%s' holds counts", p->operands[0]);
     return EXIT_USAGE;
   }
-  blica_data *data = NULL;
-  blica_counts *counts = NULL;
-  int code = v->acm ? data_read(p, &v->data, p->operands[0], NULL, &data)
-                    : data_count(p, &v->data, p->operands[0], NULL, &counts);
-  if (code == EXIT_OK && writes()) code = write_results(p, v, data, &counts);
-  blica_counts_free(counts);
-  blica_data_free(data);
-  return code;
+  const int code = v->acm ? read_rows(p, p->operands[0]) : read_counts(p, p->operands[0]);
+  return code == EXIT_OK && writes() ? write_results(p, v) : code;
 }
 
 const command command_correlate = {
@@ -160,7 +152,8 @@ const command command_correlate = {
     .examples = "blica correlate survey.csv --out correlations.csv\n"
                 "blica correlate survey.csv --ordinal --segment-count 1 --out r.csv --acm covariance.csv\n"
                 "blica correlate counts.npz --out correlations.npz",
-    .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(correlate_values, data)}},
+    .groups = {{"Files", own_table, 0}},
+    .reads = true,
     .values = sizeof(correlate_values),
     .run = run,
     .shared = true,

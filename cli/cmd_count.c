@@ -5,7 +5,6 @@
 #include "output.h"
 
 typedef struct {
-  data_values data;
   const char *out;
 } count_values;
 
@@ -25,23 +24,20 @@ static void warn_small(const blica_counts *c) {
 }
 
 static int run(program *p, void *values) {
-  count_values *v = values;
+  const count_values *v = values;
   if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
-  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  blica_counts *counts;
-  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
+  int code = read_counts(p, p->operands[0]);
   if (code != EXIT_OK) return code;
+  const blica_counts *counts = p->counts;
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
   warn_small(counts);
-  blica_status status = writes() ? blica_counts_save(p->ctx, counts, v->out) : BLICA_OK;
-  code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
+  const blica_status status = writes() ? blica_counts_save(p->ctx, counts, v->out) : BLICA_OK;
+  if (status != BLICA_OK) return fail_writing(p, status);
   char width[80];
-  if (code == EXIT_OK)
-    say_note("%.*f rows of %s in %d segments: %lld pairs each, in %s", rows != floor(rows), rows,
-             counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, v->out);
-  blica_counts_free(counts);
-  return code;
+  say_note("%.*f rows of %s in %d segments: %lld pairs each, in %s", rows != floor(rows), rows,
+           counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, v->out);
+  return EXIT_OK;
 }
 
 const command command_count = {
@@ -62,7 +58,8 @@ const command command_count = {
                 "blica count data.csv --segment-column last --out counts.csv\n"
                 "# a time series in segments of 1000 rows\n"
                 "zcat spikes.tsv.gz | blica count - --segment-length 1000 --out counts.npz",
-    .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(count_values, data)}},
+    .groups = {{"Files", own_table, 0}},
+    .reads = true,
     .values = sizeof(count_values),
     .run = run,
     .shared = true,

@@ -61,14 +61,11 @@ static const experiment_entry *find_experiment(const char *name) {
 }
 
 static bool methods_known(const char *list) {
-  int count;
-  const blica_method *methods = blica_methods(&count);
   for (const char *word = list; word && *word;) {
-    size_t length = strcspn(word, ",");
-    bool known = false;
-    for (int i = 0; i < count; i++)
-      known = known || (strlen(methods[i].name) == length && strncmp(methods[i].name, word, length) == 0);
-    if (!known) {
+    char name[32];
+    const size_t length = strcspn(word, ",");
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    if (blica_method_find(name) < 1) {
       say_error("experiment: --methods: there is no method '%.*s'; blica fit --help lists them", (int)length, word);
       return false;
     }
@@ -110,11 +107,9 @@ static int run(program *p, void *values) {
     say_note("%s: wrote CSV and figures (SVG) to %s", entry->name, v->out);
     return EXIT_OK;
   }
-  say_error("%s: %s", entry->name, e.message);
-  return status == BLICA_ERR_INTERRUPTED ? EXIT_INTERRUPTED
-         : status == BLICA_ERR_ARGUMENT  ? EXIT_USAGE
-         : status == BLICA_ERR_FORMAT    ? EXIT_DATA
-                                         : EXIT_FAILED;
+  char message[sizeof e.message + 64];
+  snprintf(message, sizeof message, "%s: %s", entry->name, e.message);
+  return fail_table(status == BLICA_ERR_IO ? BLICA_ERR_INTERNAL : status, message); /* a failed write */
 }
 
 static const char *experiment_words(void) {

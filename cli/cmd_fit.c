@@ -14,7 +14,6 @@ typedef struct {
   const char *out;
   int json, verbose;
   blica_fit_options options;
-  data_values data;
 } fit_values;
 
 static const blica_option own[] = {
@@ -27,8 +26,6 @@ OPTION_TABLE(own_table, own)
 /* ---- input ---- */
 
 typedef struct {
-  blica_data *data;
-  blica_counts *counts;
   int n, u;
   double rows;
   char words[DATA_WORDS]; /* what is in the data; "" where that is not known */
@@ -39,7 +36,7 @@ static void describe(program *p, fit_input *in) {
   static const double TABLES_MOST = 1e7;
   blica_check *found = NULL;
   if (p->quiet || 0.5 * in->n * (in->n - 1.0) * in->u > TABLES_MOST) return;
-  if (blica_check_counts(p->ctx, in->counts, &found) == BLICA_OK) data_words(found, in->words, sizeof in->words);
+  if (blica_check_counts(p->ctx, p->counts, &found) == BLICA_OK) data_words(found, in->words, sizeof in->words);
   blica_check_free(found);
 }
 
@@ -47,20 +44,14 @@ static void describe(program *p, fit_input *in) {
  * fits in memory. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
-  if (table_is_counts(path) || !method_needs_rows(v->options.method)) {
-    int code = data_count(p, &v->data, path, NULL, &in->counts);
-    if (code != EXIT_OK) return code;
-    in->n = in->counts->n;
-    in->u = in->counts->u;
-    for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
-    describe(p, in);
-    return EXIT_OK;
-  }
-  int code = data_read(p, &v->data, path, NULL, &in->data);
+  const bool rows = !table_is_counts(path) && method_needs_rows(v->options.method);
+  const int code = rows ? read_rows(p, path) : read_counts(p, path);
   if (code != EXIT_OK) return code;
-  in->n = in->data->n;
-  in->u = in->data->u;
-  in->rows = (double)in->data->rows;
+  in->n = rows ? p->rows->n : p->counts->n;
+  in->u = rows ? p->rows->u : p->counts->u;
+  in->rows = rows ? (double)p->rows->rows : 0;
+  for (int s = 0; s < in->u && !rows; s++) in->rows += p->counts->samples[s];
+  if (!rows) describe(p, in);
   return EXIT_OK;
 }
 
@@ -85,52 +76,11 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
 enum {
   TABLE_ITEMS = 60, /* up to this number of items and sources all loadings are printed */
   TABLE_SOURCES = 8,
-  NAME = 40,      /* characters of a name */
   RANK_MOST = 400 /* parameters up to which the rank of the design is computed in passing */
 };
 
-static int characters_of(const char *text) {
-  int count = 0;
-  for (; *text; text++) count += ((unsigned char)*text & 0xC0) != 0x80;
-  return count;
-}
-
-/* The name in at most `most` characters, filled with blanks up to `least`. */
-static void put_name(FILE *to, const char *name, int least, int most) {
-  char text[SHOWN_TEXT];
-  const char *c = shown(name, text);
-  const int all = characters_of(c), kept = all > most ? most - 1 : all;
-  for (int count = 0; *c; c++) {
-    if (((unsigned char)*c & 0xC0) != 0x80 && ++count > kept) break;
-    putc(*c, to);
-  }
-  fprintf(to, "%s%*s", all > most ? "\xE2\x80\xA6" : "", all < least ? least - all : 0, "");
-}
-
-static int names_width(const blica_model *m) {
-  int widest = 8;
-  for (int i = 0; i < m->n; i++) {
-    const int width = characters_of(m->variables[i]);
-    widest = width > widest ? width : widest;
-  }
-  return widest < NAME ? widest : NAME;
-}
-
-static void print_loadings(const blica_model *m, const int *order, FILE *to) {
-  const int width = names_width(m);
-  fprintf(to, "%-*s", width, "loadings");
-  for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d", j < 9 ? 4 : 3, "", j + 1);
-  for (int i = 0; i < m->n; i++) {
-    putc('\n', to);
-    put_name(to, m->variables[order[i]], width, width);
-    for (int j = 0; j < m->k; j++)
-      fprintf(to, "  %6.2f", round(100 * m->mixing[(size_t)order[i] + (size_t)j * (size_t)m->n]) / 100 + 0.0);
-  }
-  fputs("\n\n", to);
-}
-
 static void put_short(const char *name, FILE *to) {
-  put_name(to, name, 0, NAME);
+  put_name(to, name, 0, NAME_MOST);
 }
 
 static void print_sources(const blica_model *m, FILE *to) {
@@ -166,21 +116,16 @@ static void print_design(program *p, const blica_model *m, FILE *to) {
 static void print_summary(program *p, const blica_model *m, FILE *to, const char *out, const char *words) {
   char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
   const char *data = p->operands[0];
-  int *order = calloc((size_t)m->n, sizeof *order);
   if (*words) fprintf(to, "%s\n\n", words);
-  if (order) {
-    sort_items(m, order);
-    if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, order, to);
-    print_sources(m, to);
-  }
-  free(order);
+  if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, NULL, to);
+  print_sources(m, to);
   print_design(p, m, to);
   fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
   starts_words(&m->fit, starts);
   if (*starts) fprintf(to, "Starts: %s\n", starts);
   const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
   shell_word(out, model_word), shell_word(data, data_word);
-  if (strcmp(out, "/dev/stdout") == 0) return;
+  if (is_standard_output(out)) return;
   fputs("Next:\n", to);
   if (rows) fprintf(to, "  blica assess %s %s%s\n", model_word, data_word, p->reading);
 #ifdef BLICA_REPORT
@@ -226,27 +171,6 @@ static int print_record(const blica_model *m, const char *out, double rows) {
       fit->zero_cells, fit->constant_pairs, fit->empty_pairs, fit->constant_columns, starts));
 }
 
-/* An interrupt counts even when the best start had converged before it: others were not tried. */
-static int exit_of(blica_stop stop) {
-  if (interrupted()) {
-    say_warning("interrupted; the best result so far is written");
-    return EXIT_INTERRUPTED;
-  }
-  static const char *const why[] = {
-      [BLICA_STOP_ITERATIONS] = "--max-iterations was reached. The result was written",
-      [BLICA_STOP_TIME] = "--max-seconds was reached. The result was written",
-      [BLICA_STOP_STALLED] =
-          "the objective is too flat to improve further. The result was written; use --prior auto, or fewer sources",
-      [BLICA_STOP_UNBOUNDED] = "the likelihood has no maximum on these data, and parameters run to infinity. The "
-                               "result was written, but a prior is needed (--prior auto)",
-      [BLICA_STOP_INTEGRATION] = "the integration error is too large to say where the likelihood has its maximum. The "
-                                 "result was written, but --method matched may be more accurate"};
-  if (stop == BLICA_STOP_CONVERGED) return EXIT_OK;
-  if (stop == BLICA_STOP_INTERRUPTED) return EXIT_INTERRUPTED;
-  if (stop <= BLICA_STOP_INTEGRATION) say_warning("did not converge: %s", why[stop]);
-  return EXIT_NOT_CONVERGED;
-}
-
 static int finish(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
   blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
@@ -255,7 +179,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, con
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
            model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
   if (!v->json && !p->quiet && leads())
-    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, in->words);
+    print_summary(p, model, is_standard_output(v->out) ? stderr : stdout, v->out, in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
   int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
@@ -265,31 +189,18 @@ static int run(program *p, void *values) {
   fit_values *v = values;
   v->options.size = sizeof v->options;
   fit_input in = {0};
-  blica_model *model = NULL;
-  v->out = output_name(v->out);
-  if (v->json && strcmp(v->out, "/dev/stdout") == 0) {
-    say_error("fit: --json and --out - both need the standard output; name a file for the model");
-    return EXIT_USAGE;
-  }
-  if (!output_possible(p, v->out, v->data.segment_file) ||
-      !checkpoint_possible(p, v->options.checkpoint, v->options.resume, v->out))
-    return EXIT_DATA;
+  if (!checkpoint_possible(p, v->options.checkpoint, v->options.resume, v->out)) return EXIT_DATA;
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
-  if (code == EXIT_OK) {
-    say_note("%d variables, %d sources, %d segments, %.*f rows; method %s, seed %llu",
-             count_variables(in.n, in.data ? in.data->variables : in.counts->variables), v->options.sources, in.u,
-             in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
-             (unsigned long long)v->options.seed);
-    blica_input input = {.data = in.data, .counts = in.counts};
-    blica_status status = in.data ? blica_fit(p->ctx, &input, &v->options, &model)
-                                  : blica_fit_consume(p->ctx, &in.counts, &v->options, &model);
-    code = status == BLICA_OK ? finish(p, v, model, &in) : fail_reading(p, status);
-  }
-  blica_model_free(model);
-  blica_data_free(in.data);
-  blica_counts_free(in.counts);
-  return code;
+  if (code != EXIT_OK) return code;
+  say_note("%d variables, %d sources, %d segments, %.*f rows; method %s, seed %llu",
+           count_variables(in.n, p->rows ? p->rows->variables : p->counts->variables), v->options.sources, in.u,
+           in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
+           (unsigned long long)v->options.seed);
+  const blica_input input = {.data = p->rows, .counts = p->counts};
+  const blica_status status = p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
+                                      : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
+  return status == BLICA_OK ? finish(p, v, p->model, &in) : fail_reading(p, status);
 }
 
 const command command_fit = {
@@ -316,9 +227,8 @@ const command command_fit = {
                 "blica fit authors.csv --segment-column last --sources 6 --out model.json\n"
                 "# a long fit, begun or continued\n"
                 "blica fit data.csv --sources 10 --out model.json --checkpoint fit.ckpt --resume",
-    .groups = {{"Files", own_table, 0},
-               {"The fit", blica_fit_option_table, offsetof(fit_values, options)},
-               {"How the data are read", data_option_table, offsetof(fit_values, data)}},
+    .groups = {{"Files", own_table, 0}, {"The fit", blica_fit_option_table, offsetof(fit_values, options)}},
+    .reads = true,
     .values = sizeof(fit_values),
     .run = run,
     .shared = true,

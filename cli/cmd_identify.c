@@ -12,7 +12,6 @@ typedef struct {
   int variables, sources, segments, levels, json;
   int64_t samples;
   double change;
-  data_values data;
 } identify_values;
 
 static const blica_option own[] = {
@@ -29,11 +28,10 @@ static const blica_option own[] = {
            "With --samples: by how much the sources change: standard deviation over segments of the logarithm of their "
            "standard "
            "deviations. Simulated data of this program have 0.5, groups of people often 0.1 to 0.2."),
-    OPTION(
-        identify_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-        "A JSON object with statistics, unknowns and surplus; with a MODEL also rank, parameters, verdict, looseness; "
-        "with --samples expected_mcs, its range, chance_mcs, rows_needed and segments_needed (null: more than "
-        "were tried)."),
+    FLAG(identify_values, json,
+         "A JSON object with statistics, unknowns and surplus; with a MODEL also rank, parameters, verdict, looseness; "
+         "with --samples expected_mcs, its range, chance_mcs, rows_needed and segments_needed (null: more than "
+         "were tried)."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -211,33 +209,28 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
 }
 
 /* The verdict on a model and the rows that it was fitted to. */
-static int print_identification(program *p, const identify_values *v, const blica_model *model) {
-  blica_data *data = NULL;
-  blica_assessment *found = NULL;
-  blica_assess_options options = blica_assess_options_default();
-  int code = data_read(p, &v->data, p->operands[1], NULL, &data);
+static int print_identification(program *p) {
+  blica_assessment *found;
+  const blica_assess_options options = blica_assess_options_default();
+  const int code = read_rows(p, p->operands[1]);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_assess(p->ctx, model, data, &options, &found);
-  if (status != BLICA_OK)
-    code = fail_reading(p, status);
-  else
-    for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", found->verdict[q]);
+  const blica_status status = blica_assess(p->ctx, p->model, p->rows, &options, &found);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", found->verdict[q]);
   blica_assessment_free(found);
-  blica_data_free(data);
-  return code;
+  return EXIT_OK;
 }
 
 static int run_model(program *p, const identify_values *v) {
-  blica_model *model = NULL;
-  blica_identification *id = NULL;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
-  if (status == BLICA_OK) status = blica_identify(p->ctx, model, &id);
-  int code = status != BLICA_OK ? fail_reading(p, status)
-             : p->operand_count == 2 && !v->json
-                 ? print_identification(p, v, model)
-                 : report(p, v, model->n, model->k, model->u, blica_ordinal_items(model->coding), id);
+  blica_identification *id;
+  int code = read_model(p);
+  if (code != EXIT_OK) return code;
+  const blica_model *m = p->model;
+  const blica_status status = blica_identify(p->ctx, m, &id);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  code = p->operand_count == 2 && !v->json ? print_identification(p)
+                                           : report(p, v, m->n, m->k, m->u, blica_ordinal_items(m->coding), id);
   blica_identification_free(id);
-  blica_model_free(model);
   return code;
 }
 
@@ -280,8 +273,8 @@ const command command_identify = {
                 "blica identify --variables 3 --sources 3 --segments 3 --levels 3\n"
                 "blica identify model.json --json\n"
                 "blica identify model.json data.csv",
-    .groups = {{"Options", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(identify_values, data)}},
+    .groups = {{"Options", own_table, 0}},
+    .reads = true,
     .values = sizeof(identify_values),
     .run = run,
 };

@@ -9,16 +9,15 @@
 
 typedef struct {
   blica_invariance_options options;
-  data_values data;
   const char *out;
   int json;
 } invariance_values;
 
 static const blica_option own[] = {
-    OPTION(invariance_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "Write all tests here, as JSON."),
-    OPTION(invariance_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with items, a list of tests (item, segment or null for all segments, kind cuts or loadings, "
-           "effect, p, p_adjusted, and for one segment found, shift, probability or loading), level and found."),
+    TEXT(invariance_values, out, "FILE", "Write all tests here, as JSON."),
+    FLAG(invariance_values, json,
+         "A JSON object with items, a list of tests (item, segment or null for all segments, kind cuts or loadings, "
+         "effect, p, p_adjusted, and for one segment found, shift, probability or loading), level and found."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -54,11 +53,12 @@ static json_t *record(const blica_invariance_result *r, const blica_model *m) {
   return json_pack("{s:o,s:i,s:o}", "items", list, "found", r->found, "level", json_number(r->level));
 }
 
-static void print_row(const blica_invariance_result *r, const blica_item_test *t) {
-  char item[SHOWN_TEXT], segment[SHOWN_TEXT];
-  printf("%-16.40s %-16.40s %-9s %+7.2f", shown(r->variables[t->item], item),
-         t->segment < 0 ? "all" : shown(r->segments[t->segment], segment), blica_item_part_name(t->kind), t->effect);
-  printf("  %8.2g  %8.2g%s\n", t->p, t->p_adjusted, t->found ? "  differs" : "");
+static void print_row(const blica_invariance_result *r, const blica_item_test *t, int item, int segment) {
+  put_name(stdout, r->variables[t->item], item, item);
+  printf("  ");
+  put_name(stdout, t->segment < 0 ? "all" : r->segments[t->segment], segment, segment);
+  printf("  %-9s %+6.2f  %8.2g  %8.2g%s\n", blica_item_part_name(t->kind), t->effect, t->p, t->p_adjusted,
+         t->found ? "  differs" : "");
 }
 
 static int print_text(const blica_invariance_result *r) {
@@ -75,11 +75,12 @@ static int print_text(const blica_invariance_result *r) {
     else
       printf("%s: no item is shown to differ between segments.\n", what[kind]);
   }
-  printf("\n%-16s %-16s %-9s %7s  %8s  %8s\n", "item", "segment", "kind", "effect", "p", "adjusted");
+  const int item = names_width(r->variables, r->n, 4), segment = names_width(r->segments, r->u, 7);
+  printf("\n%-*s  %-*s  %-9s %6s  %8s  %8s\n", item, "item", segment, "segment", "what", "effect", "p", "adjusted");
   for (int i = 0, overall = 0, single = 0; i < r->tests; i++) {
     const blica_item_test *t = &r->test[i];
     int *seen = t->segment < 0 ? &overall : &single;
-    if (*seen < WORST || t->found) print_row(r, t);
+    if (*seen < WORST || t->found) print_row(r, t, item, segment);
     ++*seen;
   }
   printf("\neffect: cuts, by how many standard deviations they are higher (so that fewer reach the level); loadings, "
@@ -89,24 +90,15 @@ static int print_text(const blica_invariance_result *r) {
 
 static int run(program *p, void *values) {
   invariance_values *v = values;
-  blica_model *model;
-  blica_data *data;
   blica_invariance_result *result;
   v->options.size = sizeof v->options;
-  if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  int code = data_read_with_model(p, &v->data, &model, &data);
+  int code = read_model_and_rows(p);
   if (code != EXIT_OK) return code;
-  const blica_status status = blica_invariance(p->ctx, model, data, &v->options, &result);
-  if (status != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else {
-    progress_clear();
-    if (v->out && writes()) code = json_write(record(result, model), v->out);
-    if (code == EXIT_OK) code = v->json ? json_print(record(result, model)) : print_text(result);
-  }
+  const blica_status status = blica_invariance(p->ctx, p->model, p->rows, &v->options, &result);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  code = json_give(record(result, p->model), v->out, v->json);
+  if (code == EXIT_OK && !v->json) code = print_text(result);
   blica_invariance_free(result);
-  blica_data_free(data);
-  blica_model_free(model);
   return code;
 }
 
@@ -126,8 +118,8 @@ const command command_invariance = {
     .examples = "blica invariance model.json data.csv\n"
                 "blica invariance model.json data.csv --json",
     .groups = {{"Options", blica_invariance_option_table, offsetof(invariance_values, options)},
-               {"Output", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(invariance_values, data)}},
+               {"Output", own_table, 0}},
+    .reads = true,
     .values = sizeof(invariance_values),
     .run = run,
     .shared = true,

@@ -6,13 +6,12 @@
 
 typedef struct {
   blica_loglik_options options;
-  data_values data;
   int json;
 } loglik_values;
 
 static const blica_option own[] = {
-    OPTION(
-        loglik_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+    FLAG(
+        loglik_values, json,
         "A JSON object with loglik, error, rows, patterns, engine, seed and segments (label, samples, loglik, error)."),
 };
 OPTION_TABLE(own_table, own)
@@ -41,27 +40,20 @@ static int print_text(const blica_loglik_result *r) {
 static int run(program *p, void *values) {
   loglik_values *v = values;
   v->options.size = sizeof v->options;
-  blica_model *model;
-  blica_data *data;
   blica_loglik_result *result;
-  if (v->data.cluster) {
+  if (p->data.cluster) {
     say_error("loglik: --cluster has no effect on a likelihood; leave it out");
     return EXIT_USAGE;
   }
-  int code = data_read_with_model(p, &v->data, &model, &data);
+  int code = read_model_and_rows(p);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_loglik(p->ctx, model, data, &v->options, &result);
-  if (status != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else {
-    if (result->total_error > v->options.error)
-      say_warning("the numerical error %.2g is above the wanted %.2g; engine %s reached no less", result->total_error,
-                  v->options.error, blica_engine_name(result->engine));
-    code = v->json ? print_json(result, v->options.seed) : print_text(result);
-  }
+  const blica_status status = blica_loglik(p->ctx, p->model, p->rows, &v->options, &result);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  if (result->total_error > v->options.error)
+    say_warning("the numerical error %.2g is above the wanted %.2g; engine %s reached no less", result->total_error,
+                v->options.error, blica_engine_name(result->engine));
+  code = v->json ? print_json(result, v->options.seed) : print_text(result);
   blica_loglik_result_free(result);
-  blica_data_free(data);
-  blica_model_free(model);
   return code;
 }
 
@@ -78,9 +70,8 @@ const command command_loglik = {
     .examples = "blica loglik model.json survey.csv\n"
                 "# the true model on its own data\n"
                 "blica loglik demo/model.json demo/data.csv --json",
-    .groups = {{"Options", blica_loglik_option_table, offsetof(loglik_values, options)},
-               {"Output", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(loglik_values, data)}},
+    .groups = {{"Options", blica_loglik_option_table, offsetof(loglik_values, options)}, {"Output", own_table, 0}},
+    .reads = true,
     .values = sizeof(loglik_values),
     .run = run,
     .shared = true,

@@ -26,29 +26,23 @@ static blica_status add_file(program *p, const char *path, blica_counts **sum) {
 }
 
 static int run(program *p, void *values) {
-  merge_values *v = values;
+  const merge_values *v = values;
+  char width[80];
   if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
-  if (!output_possible(p, v->out, NULL)) return EXIT_DATA;
-  blica_counts *sum = NULL;
-  int code = EXIT_OK;
-  for (int k = 0; k < p->operand_count && code == EXIT_OK; k++) {
-    bool together = sum != NULL;
-    blica_status status = add_file(p, p->operands[k], &sum);
+  for (int k = 0; k < p->operand_count; k++) {
+    const bool together = p->counts != NULL;
+    const blica_status status = add_file(p, p->operands[k], &p->counts);
     if (status == BLICA_OK) continue;
-    code = fail_reading(p, status);
+    const int code = fail_reading(p, status);
     if (status == BLICA_ERR_DATA && together)
       say_error("merge: part 1 is the sum of the files before, part 2 is '%s'", p->operands[k]);
+    return code;
   }
-  if (code == EXIT_OK) {
-    blica_status status = blica_counts_save(p->ctx, sum, v->out);
-    if (status != BLICA_OK) code = fail_writing(p, status);
-  }
-  char width[80];
-  if (code == EXIT_OK && sum)
-    say_note("%d file%s: %s, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s",
-             counts_width(p, sum, width, sizeof width), sum->u, v->out);
-  blica_counts_free(sum);
-  return code;
+  const blica_status status = blica_counts_save(p->ctx, p->counts, v->out);
+  if (status != BLICA_OK) return fail_writing(p, status);
+  say_note("%d file%s: %s, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s",
+           counts_width(p, p->counts, width, sizeof width), p->counts->u, v->out);
+  return EXIT_OK;
 }
 
 const command command_merge = {

@@ -15,7 +15,6 @@
 typedef struct {
   const char *out, *figures, *assessment;
   int sources[2]; /* 0: not given */
-  data_values data;
 } report_values;
 
 static const blica_option own[] = {
@@ -34,8 +33,6 @@ enum { ITEMS_MOST = 10000 };           /* items x sources x segments up to which
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
-  blica_model *model;
-  blica_counts *counts;
   blica_check *check;
   char data_words[DATA_WORDS];
   blica_cor *raw, *cor;
@@ -51,8 +48,6 @@ typedef struct {
 } material;
 
 static void release(material *m) {
-  blica_model_free(m->model);
-  blica_counts_free(m->counts);
   blica_check_free(m->check);
   blica_cor_free(m->raw);
   blica_cor_free(m->cor);
@@ -68,29 +63,19 @@ static void release(material *m) {
 
 /* ---- the data must be those of the model ---- */
 
-static int find_label(char **list, int count, const char *label) {
-  for (int i = 0; i < count; i++)
-    if (strcmp(list[i], label) == 0) return i;
-  return -1;
+static int levels_of(const blica_coding *c, int i) {
+  return c ? c->first[i + 1] - c->first[i] + 1 : 2;
 }
 
-/* The labels of item i, their number in count. */
-static char *const *levels_of(const blica_coding *c, int i, int *count) {
-  static char *const plain[] = {"0", "1"};
-  *count = c ? c->first[i + 1] - c->first[i] + 1 : 2;
-  return c ? c->labels + c->first[i] + i : plain;
-}
-
-static bool same_levels(const blica_model *m, const blica_cor *c, int i) {
-  int levels, others;
-  char *const *a = levels_of(m->coding, i, &levels), *const *b = levels_of(c->coding, i, &others);
-  for (int l = 0; l < levels && levels == others; l++)
-    if (strcmp(a[l], b[l]) != 0) return false;
-  return levels == others;
+/* Whether item i of one coding has the levels of item j of another. */
+static bool same_levels(const blica_coding *a, int i, const blica_coding *b, int j) {
+  bool same = levels_of(a, i) == levels_of(b, j);
+  for (int l = 0; l < levels_of(a, i) && same; l++) same = strcmp(level_label(a, i, l), level_label(b, j, l)) == 0;
+  return same;
 }
 
 static int match(const program *p, material *m) {
-  const blica_model *a = m->model;
+  const blica_model *a = p->model;
   const blica_cor *c = m->raw;
   if (a->n != c->n || a->u != c->u) {
     say_error("report: '%s' has %d variables in %d segments, but '%s' has %d in %d; give the data that the model was "
@@ -104,7 +89,7 @@ static int match(const program *p, material *m) {
                 i + 1, a->variables[i], p->operands[0], c->variables[i], p->operands[1]);
       return EXIT_DATA;
     }
-    if (!same_levels(a, c, i)) {
+    if (!same_levels(a->coding, i, c->coding, i)) {
       say_error(
           "report: variable '%s' has other levels in '%s' than in '%s'; give the data that the model was fitted to",
           a->variables[i], p->operands[1], p->operands[0]);
@@ -117,7 +102,7 @@ static int match(const program *p, material *m) {
     return EXIT_FAILED;
   }
   for (int s = 0; s < a->u; s++)
-    if ((m->segment[s] = find_label(c->segments, c->u, a->segments[s])) < 0) {
+    if ((m->segment[s] = table_place(c->segments, c->u, a->segments[s], strlen(a->segments[s]))) < 0) {
       say_error("report: segment '%s' of '%s' is not in '%s'; give the data that the model was fitted to",
                 a->segments[s], p->operands[0], p->operands[1]);
       return EXIT_DATA;
@@ -126,10 +111,10 @@ static int match(const program *p, material *m) {
 }
 
 /* How far scores can be relied on. */
-static blica_status score(program *p, const blica_data *data, material *m) {
+static blica_status score(program *p, material *m) {
   blica_posterior *posterior = NULL;
-  blica_status status = blica_sources(p->ctx, m->model, data, NULL, &posterior);
-  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, m->model, data, posterior, &m->reliability);
+  blica_status status = blica_sources(p->ctx, p->model, p->rows, NULL, &posterior);
+  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->reliability);
   blica_posterior_free(posterior);
   return status;
 }
@@ -142,81 +127,75 @@ static int settle(program *p, blica_status status, const char *without) {
 }
 
 /* What the rows say beyond their counts. */
-static int ask_rows(program *p, const report_values *v, const blica_data *data, material *m) {
-  const blica_model *model = m->model;
+static int ask_rows(program *p, const report_values *v, material *m) {
+  const blica_model *model = p->model;
   const blica_assess_options usual = blica_assess_options_default();
-  int code = EXIT_OK;
-  if (!m->assessment)
-    code = settle(p, blica_assess(p->ctx, model, data, &usual, &m->assessment), "the fit is not assessed");
-  if (code == EXIT_OK) code = settle(p, score(p, data, m), "the reliability of scores is left out");
-  if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
-    code = settle(p, blica_invariance(p->ctx, model, data, NULL, &m->invariance), "items are not tested");
-  if (code != EXIT_OK || !v->sources[0]) return code;
   blica_select_options numbers = blica_select_options_default();
-  memcpy(numbers.sources, v->sources, sizeof numbers.sources);
-  blica_status status = blica_select(p->ctx, data, &numbers, &m->selection);
-  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
-}
-
-static int read_rows(program *p, const report_values *v, material *m) {
-  data_values how = v->data;
-  blica_data *data = NULL;
   const char *path = p->operands[1];
-  how.note = data_no_note; /* notes were printed when the counts were made */
   if (table_is_counts(path) || strcmp(path, "-") == 0) {
     if (!v->sources[0]) return EXIT_OK;
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
     return EXIT_DATA;
   }
-  int code = data_read(p, &how, path, m->model, &data);
-  if (code == EXIT_OK) code = ask_rows(p, v, data, m);
-  blica_data_free(data);
-  return code;
+  p->data.note = no_note; /* notes were printed when the counts were made */
+  int code = read_rows(p, path);
+  if (code == EXIT_OK && !m->assessment)
+    code = settle(p, blica_assess(p->ctx, model, p->rows, &usual, &m->assessment), "the fit is not assessed");
+  if (code == EXIT_OK) code = settle(p, score(p, m), "the reliability of scores is left out");
+  if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
+    code = settle(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->invariance), "items are not tested");
+  if (code != EXIT_OK || !v->sources[0]) return code;
+  memcpy(numbers.sources, v->sources, sizeof numbers.sources);
+  blica_status status = blica_select(p->ctx, p->rows, &numbers, &m->selection);
+  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-static int gather(program *p, const report_values *v, material *m) {
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &m->model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  if (v->assessment) {
-    int code;
-    m->assessment = assessment_read(v->assessment, m->model, &code);
-    m->assessment_given = true;
-    if (code != EXIT_OK) return code;
-  }
-  int64_t parameters = (int64_t)m->model->k * (m->model->n + m->model->u - 1);
-  if (parameters > RANK_MOST)
-    say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
-             (long long)parameters, p->operands[0]);
-  else if ((status = blica_identify(p->ctx, m->model, &m->identification)) == BLICA_ERR_MEMORY ||
-           status == BLICA_ERR_INTERRUPTED)
-    return fail_reading(p, status);
-  else if (status != BLICA_OK)
-    say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
-  if (p->operand_count < 2) return EXIT_OK;
-  double tables = 0.5 * m->model->n * (m->model->n - 1.0) * m->model->u;
+/* What the counts of the data say beside the model. */
+static int ask_counts(program *p, material *m) {
+  const blica_model *model = p->model;
+  const double tables = 0.5 * model->n * (model->n - 1.0) * model->u;
   if (tables > TABLES_MOST) {
     say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no "
               "DATA, and the page shows the model alone",
-              m->model->n, m->model->u, tables, 34e-9 * tables);
+              model->n, model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
-  int code = data_count(p, &v->data, p->operands[1], m->model, &m->counts);
+  int code = read_counts(p, p->operands[1]);
   if (code != EXIT_OK) return code;
-  status = blica_check_counts(p->ctx, m->counts, &m->check);
-  if (status == BLICA_OK) status = blica_correlate(p->ctx, m->counts, &m->raw);
+  blica_status status = blica_check_counts(p->ctx, p->counts, &m->check);
+  if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &m->raw);
   if (status != BLICA_OK) return fail_reading(p, status);
   data_words(m->check, m->data_words, sizeof m->data_words);
   code = match(p, m);
   if (code != EXIT_OK) return code;
-  if (v->data.segment_file) {
+  if (p->data.segment_file) {
     char message[TABLE_MESSAGE];
-    status = timeline_read(v->data.segment_file, m->model->segments, m->model->u, message, &m->timeline);
+    status = timeline_read(p->data.segment_file, model->segments, model->u, message, &m->timeline);
     if (status != BLICA_OK) return fail_table(status, message);
   }
-  double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
+  const double condition = model->fit.condition > 1 ? model->fit.condition : 1.0 / 0.0; /* a simulated one has none */
   status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
-  if (status == BLICA_OK) status = blica_fitted(p->ctx, m->model, NULL, &m->fitted);
-  return status == BLICA_OK ? read_rows(p, v, m) : fail_reading(p, status);
+  if (status == BLICA_OK) status = blica_fitted(p->ctx, model, NULL, &m->fitted);
+  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+}
+
+static int gather(program *p, const report_values *v, material *m) {
+  int code = read_model(p);
+  if (code != EXIT_OK) return code;
+  if (v->assessment) {
+    m->assessment = assessment_read(v->assessment, p->model, &code);
+    m->assessment_given = true;
+    if (code != EXIT_OK) return code;
+  }
+  const int64_t parameters = (int64_t)p->model->k * (p->model->n + p->model->u - 1);
+  if (parameters > RANK_MOST)
+    say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
+             (long long)parameters, p->operands[0]);
+  else
+    code = settle(p, blica_identify(p->ctx, p->model, &m->identification), "no verdict on identifiability");
+  if (code == EXIT_OK && p->operand_count > 1) code = ask_counts(p, m);
+  if (code == EXIT_OK && p->operand_count > 1) code = ask_rows(p, v, m);
+  return code;
 }
 
 /* ---- writing ---- */
@@ -234,22 +213,14 @@ static int write_figures(const report_input *in, const char *folder) {
   return interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
-/* Whether items i and 0 have the same levels. */
-static bool like_first(const blica_coding *c, int i) {
-  const int count = c->first[1] - c->first[0];
-  bool same = c->first[i + 1] - c->first[i] == count;
-  for (int l = 0; l <= count && same; l++) same = strcmp(c->labels[c->first[i] + i + l], c->labels[l]) == 0;
-  return same;
-}
-
 /* What codes the levels of the items as the model knows them, as flags for the commands of the page that take no model:
  * nothing where all items are 0 and 1, or where the options of reading say it. */
-static void level_flags(const blica_coding *c, const data_values *v, char *flags, size_t size) {
+static void level_flags(const blica_coding *c, const table_options *v, char *flags, size_t size) {
   char list[WORD_TEXT - 8] = "", word[WORD_TEXT];
   size_t used = 0;
   bool whole = true, alike = true;
   if (!c || v->ordinal || v->list) return;
-  for (int i = 0; i < c->items; i++) alike = alike && like_first(c, i);
+  for (int i = 0; i < c->items; i++) alike = alike && same_levels(c, 0, c, i);
   for (int i = 0; i < c->first[c->items] + c->items; i++)
     whole = whole && *c->labels[i] && !c->labels[i][strspn(c->labels[i], "-0123456789")];
   for (int i = 0; i < (alike ? 1 : c->items) && used < sizeof list; i++) {
@@ -262,20 +233,18 @@ static void level_flags(const blica_coding *c, const data_values *v, char *flags
 }
 
 static int run(program *p, void *values) {
-  report_values *v = values;
+  const report_values *v = values;
   material m = {0};
   char levels[2 * WORD_TEXT] = "";
-  v->out = output_name(v->out);
-  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   if (v->sources[0] && p->operand_count < 2) {
     say_error("report: --sources needs DATA, the rows that the model was fitted to");
     return EXIT_DATA;
   }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
-    level_flags(m.model->coding, &v->data, levels, sizeof levels);
-    report_input in = {.model = m.model,
-                       .counts = m.counts,
+    level_flags(p->model->coding, &p->data, levels, sizeof levels);
+    report_input in = {.model = p->model,
+                       .counts = p->counts,
                        .check = m.check,
                        .data_words = m.check ? m.data_words : NULL,
                        .cor = m.cor,
@@ -294,7 +263,7 @@ static int run(program *p, void *values) {
                        .version = blica_version(),
                        .stop = interrupted};
     int64_t statistics, unknowns;
-    if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, blica_ordinal_items(m.model->coding),
+    if (blica_identify_count(p->ctx, p->model->n, p->model->k, p->model->u, blica_ordinal_items(p->model->coding),
                              &statistics, &unknowns) == BLICA_OK)
       in.surplus = statistics - unknowns;
     code = write_file(v->out, write_page, &in);
@@ -322,7 +291,8 @@ const command command_report = {
                 "blica report model.json data.csv --sources 1:6 --out report.html\n"
                 "# each figure as SVG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",
-    .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(report_values, data)}},
+    .groups = {{"Files", own_table, 0}},
+    .reads = true,
     .values = sizeof(report_values),
     .run = run,
 };

@@ -9,7 +9,6 @@ typedef struct {
   const char *out, *model;
   int probabilities, json;
   blica_segment_options options;
-  data_values data;
   table_ids ids;
   blica_segmentation *result;
 } segment_values;
@@ -97,16 +96,6 @@ static int print_record(const segment_values *v) {
                                  blica_engine_name(r->engine), r->rounds, blica_stop_name(r->stop), r->seconds));
 }
 
-static int exit_of(blica_stop stop) {
-  if (interrupted() || stop == BLICA_STOP_INTERRUPTED) {
-    say_warning("interrupted; the best result so far is written");
-    return EXIT_INTERRUPTED;
-  }
-  if (stop == BLICA_STOP_CONVERGED) return EXIT_OK;
-  say_warning("--max-seconds is over; the best result so far is written");
-  return EXIT_NOT_CONVERGED;
-}
-
 static int finish(program *p, const segment_values *v) {
   const blica_segmentation *r = v->result;
   int code = write_file(v->out, write_states, v);
@@ -127,33 +116,31 @@ static int finish(program *p, const segment_values *v) {
 /* ---- input ---- */
 
 static bool possible(const program *p, const segment_values *v) {
-  const data_values *d = &v->data;
+  const table_options *d = &p->data;
   if (d->segment_column || d->segment_file || d->segment_length || d->segment_count) {
     say_error("segment: segments are given too (--segment-column, --segment-length, --segment-count or "
               "--segment-file); leave them out to find segments, or fit with them (blica fit)");
     return false;
   }
   const blica_segment_options *o = &v->options;
-  if (!output_possible(p, v->out, v->model) || (v->model && !output_possible(p, v->model, NULL))) return false;
+  if (v->model && !output_possible(p, v->model, v->out)) return false;
   return checkpoint_possible(p, o->checkpoint, o->resume, v->out);
 }
 
 static int run(program *p, void *values) {
   segment_values *v = values;
   v->options.size = sizeof v->options;
-  blica_data *data = NULL;
   if (!possible(p, v)) return EXIT_DATA;
-  v->data.unlabelled = true;
-  v->data.ids = &v->ids;
-  int code = data_read(p, &v->data, p->operands[0], NULL, &data);
+  p->data.unlabelled = true;
+  p->data.ids = &v->ids;
+  int code = read_rows(p, p->operands[0]);
   if (code == EXIT_OK) {
-    say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
-             v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
-    blica_status status = blica_segment(p->ctx, data, &v->options, &v->result);
+    say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(p->rows->n, p->rows->variables),
+             v->options.sources, (long long)p->rows->rows, (unsigned long long)v->options.seed);
+    blica_status status = blica_segment(p->ctx, p->rows, &v->options, &v->result);
     code = status == BLICA_OK ? finish(p, v) : fail_reading(p, status);
   }
   blica_segmentation_free(v->result);
-  blica_data_free(data);
   table_ids_free(&v->ids);
   return code;
 }
@@ -181,9 +168,8 @@ const command command_segment = {
                 "# points of change, then a fit by the mle method\n"
                 "blica segment series.csv --sources 4 --change-points --out segments.csv\n"
                 "blica fit series.csv --segment-file segments.csv --sources 4 --method mle --out model.json",
-    .groups = {{"Files", own_table, 0},
-               {"The search", blica_segment_option_table, offsetof(segment_values, options)},
-               {"How the data are read", data_option_table, offsetof(segment_values, data)}},
+    .groups = {{"Files", own_table, 0}, {"The search", blica_segment_option_table, offsetof(segment_values, options)}},
+    .reads = true,
     .values = sizeof(segment_values),
     .run = run,
 };

@@ -7,14 +7,13 @@
 
 typedef struct {
   blica_select_options options;
-  data_values data;
   int json;
 } select_values;
 
 static const blica_option own[] = {
-    OPTION(select_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, heldout_segments, "
-           "heldout_segments_se, bic, map), eigenvalues, reference, and what each criterion chooses."),
+    FLAG(select_values, json,
+         "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, heldout_segments, "
+         "heldout_segments_se, bic, map), eigenvalues, reference, and what each criterion chooses."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -59,20 +58,15 @@ static int print_text(const blica_selection *s) {
 
 static int run(program *p, void *values) {
   select_values *v = values;
-  blica_data *data = NULL;
-  blica_selection *found = NULL;
+  blica_selection *found;
   v->options.size = sizeof v->options;
-  int code = data_read(p, &v->data, p->operands[0], NULL, &data);
+  int code = read_rows(p, p->operands[0]);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_select(p->ctx, data, &v->options, &found);
-  if (status != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else {
-    progress_clear();
-    code = v->json ? print_json(found, &v->options) : print_text(found);
-  }
+  const blica_status status = blica_select(p->ctx, p->rows, &v->options, &found);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  progress_clear();
+  code = v->json ? print_json(found, &v->options) : print_text(found);
   blica_selection_free(found);
-  blica_data_free(data);
   return code;
 }
 
@@ -89,9 +83,8 @@ const command command_select = {
         "margins differ.",
     .examples = "blica select data.csv\n"
                 "blica select data.csv --sources 2:6 --folds 10 --json",
-    .groups = {{"Options", blica_select_option_table, offsetof(select_values, options)},
-               {"Output", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(select_values, data)}},
+    .groups = {{"Options", blica_select_option_table, offsetof(select_values, options)}, {"Output", own_table, 0}},
+    .reads = true,
     .values = sizeof(select_values),
     .run = run,
     .shared = true,

@@ -38,10 +38,6 @@ static void roff_option(FILE *f, const blica_option *option) {
   putc('\n', f);
 }
 
-static const char exit_codes[] =
-    ".SH EXIT STATUS\n0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is written); 5 a "
-    "verdict other than yes, where --strict asks for it; 130 interrupted (the best result so far is written).\n";
-
 static void man_head(FILE *f, const char *title, const char *name, const char *summary) {
   fprintf(f, ".TH %s 1 \"\" \"blica %s\" \"User Commands\"\n.SH NAME\n", title, blica_version());
   roff(f, name, true);
@@ -71,7 +67,7 @@ static bool man_command(FILE *f, const void *what) {
     roff(f, c->examples, true);
     fputs("\n.fi\n", f);
   }
-  fprintf(f, "%s.SH SEE ALSO\n.BR blica (1)\n", exit_codes);
+  fprintf(f, ".SH EXIT STATUS\n%s\n.SH SEE ALSO\n.BR blica (1)\n", exit_codes);
   return true;
 }
 
@@ -91,7 +87,7 @@ static bool man_program(FILE *f, const void *what) {
     roff(f, commands[i]->summary, true);
     putc('\n', f);
   }
-  fputs(exit_codes, f);
+  fprintf(f, ".SH EXIT STATUS\n%s\n", exit_codes);
   return true;
 }
 
@@ -132,17 +128,14 @@ static void markdown_table(FILE *f, const blica_option *options, int count) {
 /* The options of a command but those that all have, and those of reading, which are explained once. */
 static void markdown_command(FILE *f, const command *c) {
   int count = 0, all = 0;
-  bool reads = false;
   blica_option own[128];
   const char sentence[] = {(char)toupper((unsigned char)*c->summary), 0};
-  for (int g = 0; g < MAX_GROUPS; g++) {
+  for (int g = 0; g < OWN_GROUPS; g++) {
     const blica_option *options = option_table(c, g, &count);
-    const bool reading = options == data_option_table(&(int){0});
-    reads = reads || reading;
-    for (int i = 0; i < count && !reading && all < (int)(sizeof own / sizeof *own); i++) own[all++] = options[i];
+    for (int i = 0; i < count && all < (int)(sizeof own / sizeof *own); i++) own[all++] = options[i];
   }
   fprintf(f, "\n## blica %s%s%s\n\n%s%s.%s\n", c->name, *c->operands ? " " : "", c->operands, sentence, c->summary + 1,
-          reads ? " It also has the options of [how the data are read](#how-the-data-are-read)." : "");
+          c->reads ? " It also has the options of [how the data are read](#how-the-data-are-read)." : "");
   markdown_table(f, own, all);
 }
 
@@ -155,7 +148,7 @@ static bool markdown(FILE *f, const void *what) {
         "other than the default is an error. A value equal to the default is accepted anywhere.\n\n"
         "## Every command\n",
         f);
-  const blica_option *options = option_table(commands[0], MAX_GROUPS, &count);
+  const blica_option *options = option_table(commands[0], COMMON, &count);
   markdown_table(f, options, count);
   fputs("\n## How the data are read\n\nEvery command that takes DATA has these options.\n", f);
   options = data_option_table(&count);

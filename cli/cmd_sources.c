@@ -14,19 +14,18 @@ enum { PIECE_ROWS = 1 << 18 };
 
 typedef struct {
   blica_sources_options options;
-  data_values data;
   const char *out;
   int json;
 } sources_values;
 
 static const blica_option own[] = {
-    OPTION(sources_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file: one row per row of the data, in its order, with the column of --id, z1, z1_sd, z2, z2_sd, ..., "
-           "with --draws "
-           "z1_draw1, ..., segment; - is the standard output."),
-    OPTION(sources_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Print a JSON object with out, rows, patterns, few_answers, no_answers, reliability (of the scores of each "
-           "source) and segments (segment, rows, reliability)."),
+    TEXT(sources_values, out, "FILE",
+         "CSV file: one row per row of the data, in its order, with the column of --id, z1, z1_sd, z2, z2_sd, ..., "
+         "with --draws "
+         "z1_draw1, ..., segment; - is the standard output."),
+    FLAG(sources_values, json,
+         "Print a JSON object with out, rows, patterns, few_answers, no_answers, reliability (of the scores of each "
+         "source) and segments (segment, rows, reliability)."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -171,26 +170,19 @@ static int summarise(const work *w) {
 static int run(program *p, void *values) {
   sources_values *v = values;
   v->options.size = sizeof v->options;
-  if (v->json && strcmp(v->out, "-") == 0) {
-    say_error("--json and --out - both write to the standard output; give --out a file");
-    return EXIT_USAGE;
-  }
-  if (v->data.weights || v->data.cluster) {
+  if (p->data.weights || p->data.cluster) {
     say_error("sources: --%s has no effect on the sources of a row; leave it out",
-              v->data.weights ? "weights" : "cluster");
+              p->data.weights ? "weights" : "cluster");
     return EXIT_USAGE;
   }
-  blica_model *model;
-  v->out = output_name(v->out);
-  v->data.blank_segments = true;
-  v->data.no_segments = v->options.segment == BLICA_SEGMENTS_UNKNOWN;
-  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  work w = {.p = p, .v = v, .model = model};
-  v->data.ids = &w.ids;
+  int code = read_model(p);
+  if (code != EXIT_OK) return code;
+  work w = {.p = p, .v = v, .model = p->model};
+  p->data.blank_segments = true;
+  p->data.no_segments = v->options.segment == BLICA_SEGMENTS_UNKNOWN;
+  p->data.ids = &w.ids;
   blica_set_poll(p->ctx, poll_piece, &w);
-  int code = data_each(p, &v->data, p->operands[1], model, PIECE_ROWS, take_piece, &w);
+  code = read_pieces(p, p->operands[1], PIECE_ROWS, take_piece, &w);
   if (w.code != EXIT_OK) code = w.code;
   if (code == EXIT_OK && !agree_written(&w, !w.open || bl_outfile_commit(&w.file))) code = w.code;
   if (w.open) bl_outfile_discard(&w.file);
@@ -198,7 +190,6 @@ static int run(program *p, void *values) {
   if (code == EXIT_OK) code = summarise(&w);
   table_ids_free(&w.ids);
   blica_reliability_free(w.reliability);
-  blica_model_free(model);
   return code;
 }
 
@@ -222,9 +213,8 @@ const command command_sources = {
                 "blica sources model.json new.csv --segment unknown --out sources.csv\n"
                 "# plausible values, for a regression on scores\n"
                 "blica sources model.json survey.csv --draws 10 --id person --out plausible.csv",
-    .groups = {{"Options", blica_sources_option_table, offsetof(sources_values, options)},
-               {"Output", own_table, 0},
-               {"How the data are read", data_option_table, offsetof(sources_values, data)}},
+    .groups = {{"Options", blica_sources_option_table, offsetof(sources_values, options)}, {"Output", own_table, 0}},
+    .reads = true,
     .values = sizeof(sources_values),
     .run = run,
     .shared = true,

@@ -10,10 +10,10 @@
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
+#include "words.h"
 
 typedef struct {
   enum { POSTGRESQL, SQLITE, DUCKDB } dialect;
-  data_values data;
 } sql_values;
 
 static const blica_option own[] = {
@@ -42,11 +42,6 @@ static int first_column(const query *q, int item) {
 
 static const char *item_name(const query *q, int item) {
   return q->coding ? q->coding->names[item] : q->names->variables[item];
-}
-
-static const char *level_label(const query *q, int item, int level) {
-  static const char *const plain[] = {"0", "1"};
-  return q->coding ? q->coding->labels[q->coding->first[item] + item + level] : plain[level];
 }
 
 /* A name or a text between quotes, which are doubled inside. */
@@ -85,7 +80,7 @@ static void put_value(const query *q, const char *text, size_t length) {
 /* Levels low..high - 1 of an item, between commas. */
 static void put_levels(const query *q, int item, int low, int high) {
   for (int l = low; l < high; l++) {
-    const char *label = level_label(q, item, l);
+    const char *label = level_label(q->coding, item, l);
     if (l > low) putchar(',');
     put_value(q, label, strlen(label));
   }
@@ -245,20 +240,23 @@ static int write_header(const char *columns, char *path) {
 }
 
 /* The columns of bits of the items: those of ROWS, or of --columns alone. */
-static int read_names(program *p, const data_values *given, blica_counts **names) {
+static int read_names(program *p) {
   char path[TABLE_TEMPORARY];
-  data_values reading = *given;
-  reading.note = data_no_note;
-  if (p->operand_count == 2) return data_count(p, &reading, p->operands[1], NULL, names);
-  reading.segment_column = NULL, reading.segment_length = 1, reading.columns = NULL, reading.missing = NULL;
-  reading.header = TABLE_HEADER_YES;
-  int code = write_header(given->columns, path);
-  if (code == EXIT_OK) code = data_count(p, &reading, path, NULL, names);
+  table_options *reading = &p->data;
+  const table_options given = *reading;
+  reading->note = no_note;
+  if (p->operand_count == 2) return read_counts(p, p->operands[1]);
+  reading->segment_column = NULL, reading->segment_length = 1, reading->columns = NULL, reading->missing = NULL;
+  reading->header = TABLE_HEADER_YES;
+  int code = write_header(given.columns, path);
+  if (code == EXIT_OK) code = read_counts(p, path);
   remove(path);
+  *reading = given;
   return code;
 }
 
-static int check_options(const program *p, const data_values *v) {
+static int check_options(const program *p) {
+  const table_options *v = &p->data;
   if (p->operand_count == 1 && !v->columns)
     say_error("sql: name the items by --columns q1,q2,q3, or give some rows of the table with a header, as in: psql "
               "--csv -c 'SELECT * FROM %s LIMIT 1000' | blica sql %s - --dialect postgresql",
@@ -275,27 +273,25 @@ static int check_options(const program *p, const data_values *v) {
 }
 
 static int run(program *p, void *values) {
-  sql_values *v = values;
-  blica_counts *names = NULL;
+  const sql_values *v = values;
   blica_coding *coding = NULL;
-  int code = check_options(p, &v->data);
-  if (code == EXIT_OK) code = read_names(p, &v->data, &names);
+  int code = check_options(p);
+  if (code == EXIT_OK) code = read_names(p);
   if (code != EXIT_OK) return code;
-  if (blica_counts_coding(p->ctx, names, &coding) != BLICA_OK) code = fail_reading(p, BLICA_ERR_DATA);
+  if (blica_counts_coding(p->ctx, p->counts, &coding) != BLICA_OK) code = fail_reading(p, BLICA_ERR_DATA);
   query q = {.table = p->operands[0],
-             .segment = v->data.segment_column ? v->data.segment_column : "segment",
-             .missing = v->data.missing,
+             .segment = p->data.segment_column ? p->data.segment_column : "segment",
+             .missing = p->data.missing,
              .sqlite = v->dialect == SQLITE,
-             .names = names,
+             .names = p->counts,
              .coding = coding,
-             .items = coding ? coding->items : names->n};
+             .items = coding ? coding->items : p->counts->n};
   q.block = calloc((size_t)q.items, sizeof *q.block);
   if (!q.block) code = fail_table(BLICA_ERR_MEMORY, "out of memory");
   if (code == EXIT_OK) code = make_blocks(&q);
   if (code == EXIT_OK) put_query(&q);
   free(q.block);
   blica_coding_free(coding);
-  blica_counts_free(names);
   return code;
 }
 
@@ -320,7 +316,8 @@ const command command_sql = {
         "blica sql answers --columns q1,q2,q3 --dialect sqlite | sqlite3 -csv -header survey.db | blica check -\n"
         "# items and levels as some rows of the table show them\n"
         "head -n 1000 answers.csv | blica sql answers - --ordinal --dialect postgresql > query.sql",
-    .groups = {{"Options", own_table, 0}, {"How the data are read", data_option_table, offsetof(sql_values, data)}},
+    .groups = {{"Options", own_table, 0}},
+    .reads = true,
     .values = sizeof(sql_values),
     .run = run,
 };

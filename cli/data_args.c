@@ -4,44 +4,44 @@
 #include <string.h>
 
 static const blica_option rows[] = {
-    TEXT(data_values, segment_column, "NAME|INDEX|last",
+    TEXT(table_options, segment_column, "NAME|INDEX|last",
          "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
-    OPTION(data_values, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
+    OPTION(table_options, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
            "Segments are runs of this many rows, as in a time series."),
-    OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U",
+    OPTION(table_options, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U",
            "Segments are U runs of (nearly) equal length."),
-    TEXT(data_values, segment_file, "FILE",
+    TEXT(table_options, segment_file, "FILE",
          "A file with one segment label per row of the data, or a CSV table whose first column is named "
          "segment, as blica segment writes it."),
-    OPTION(data_values, header, BLICA_OPT_CHOICE, "auto", 0, 0, "auto|yes|no", "WHEN",
+    OPTION(table_options, header, BLICA_OPT_CHOICE, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
-    TEXT(data_values, columns, "LIST",
+    TEXT(table_options, columns, "LIST",
          "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep "
          "the order of the file."),
-    TEXT(data_values, ignore, "LIST", "Columns to leave out; a list as for --columns."),
-    TEXT(data_values, id, "COLUMN",
+    TEXT(table_options, ignore, "LIST", "Columns to leave out; a list as for --columns."),
+    TEXT(table_options, id, "COLUMN",
          "Column of identifiers of rows, which is no item; blica sources and blica segment carry it through to "
          "their output."),
-    TEXT(data_values, weights, "COLUMN",
+    TEXT(table_options, weights, "COLUMN",
          "Column of sampling weights, positive numbers; within each segment they count relative to each other, "
          "and together as the effective number of rows, (sum w)^2 / sum w^2."),
-    TEXT(data_values, frequencies, "COLUMN",
+    TEXT(table_options, frequencies, "COLUMN",
          "Column of whole numbers that say how many times a row occurred; results are those of the repeated rows."),
-    TEXT(data_values, cluster, "COLUMN",
+    TEXT(table_options, cluster, "COLUMN",
          "Column that says which rows belong together, such as the pupils of a class or the answers of one person; "
          "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
-    TEXT(data_values, missing, "VALUES",
+    TEXT(table_options, missing, "VALUES",
          "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
-    {"levels", BLICA_OPT_TEXT, offsetof(data_values, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",
+    {"levels", BLICA_OPT_TEXT, offsetof(table_options, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",
      "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
      "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
      "false/true are understood, in each column by itself. Data that are read together with a model are coded by the "
      "levels of the model.",
      NULL},
-    FLAG(data_values, ordinal,
+    FLAG(table_options, ordinal,
          "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
          "more, and --levels gives those of other columns of text."),
-    TEXT(data_values, numeric, "LIST",
+    TEXT(table_options, numeric, "LIST",
          "Columns of numbers, such as income or reaction times; a list as for --columns. Each is cut at quantiles of "
          "all rows into 16 levels, which keep 98 % of what two normal variables say of their correlation; the model "
          "remembers the cuts. Own cuts are levels that begin with -Inf, as in --levels 'income=-Inf<1000<5000'."),
@@ -57,14 +57,15 @@ static void show_note(const char *text, void *user) {
   say_note("%s", text);
 }
 
-void data_no_note(const char *text, void *user) {
+void no_note(const char *text, void *user) {
   (void)text, (void)user;
 }
 
-static table_options reading_of(const data_values *values, const blica_model *model) {
-  table_options reading = *values;
-  reading.model = model;
-  reading.levels = values->list && strcmp(values->list, "any") == 0;
+/* Options as the reader takes them. */
+static table_options reading_of(const program *p) {
+  table_options reading = p->data;
+  reading.model = p->model;
+  reading.levels = p->data.list && strcmp(p->data.list, "any") == 0;
   if (reading.levels) reading.list = NULL;
   if (!reading.note) reading.note = show_note;
   return reading;
@@ -74,37 +75,34 @@ static int code_of(blica_status status, const char *message) {
   return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
 }
 
-int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data) {
-  char message[TABLE_MESSAGE];
-  const table_options reading = reading_of(values, model);
-  return code_of(table_read(p->ctx, path, &reading, message, data), message);
+int read_model(program *p) {
+  const blica_status status = blica_model_load(p->ctx, p->operands[0], &p->model);
+  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-int data_each(program *p, const data_values *values, const char *path, const blica_model *model, int64_t max_rows,
-              table_piece_fn take, void *user) {
+int read_rows(program *p, const char *path) {
+  char message[TABLE_MESSAGE];
+  const table_options reading = reading_of(p);
+  return code_of(table_read(p->ctx, path, &reading, message, &p->rows), message);
+}
+
+int read_model_and_rows(program *p) {
+  const int code = read_model(p);
+  return code == EXIT_OK ? read_rows(p, p->operands[1]) : code;
+}
+
+int read_pieces(program *p, const char *path, int64_t max_rows, table_piece_fn take, void *user) {
   char message[TABLE_MESSAGE];
   bool taken;
-  const table_options reading = reading_of(values, model);
+  const table_options reading = reading_of(p);
   const int code = code_of(table_each(p->ctx, path, &reading, max_rows, message, take, user, &taken), message);
   return code != EXIT_OK || taken ? code : EXIT_FAILED;
 }
 
-int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
-               blica_counts **counts) {
+int read_counts(program *p, const char *path) {
   char message[TABLE_MESSAGE];
-  const table_options reading = reading_of(values, model);
-  return code_of(table_counts(p->ctx, path, &reading, message, counts), message);
-}
-
-int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data) {
-  *data = NULL;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  int code = data_read(p, values, p->operands[1], *model, data);
-  if (code == EXIT_OK) return code;
-  blica_model_free(*model);
-  *model = NULL;
-  return code;
+  const table_options reading = reading_of(p);
+  return code_of(table_counts(p->ctx, path, &reading, message, &p->counts), message);
 }
 
 int count_variables(int columns, char *const *names) {

@@ -25,6 +25,9 @@ static void wrap(const char *text, int indent, int column) {
   putchar('\n');
 }
 
+const char exit_codes[] = "0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is written); 5 a "
+                          "verdict is not yes (--strict); 130 interrupted (the best result so far is written).";
+
 static void print_option(const blica_option *option) {
   char text[MEANING_TEXT], flag[FLAG_TEXT];
   int column = printf("  %s %s", flag_of(option, flag), option->metavar ? option->metavar : "");
@@ -87,20 +90,22 @@ static void print_names(const char *title, const blica_option *options, int coun
 static void print_group(const command *c, int g, bool all) {
   int count, shown = 0;
   const blica_option *options = option_table(c, g, &count);
-  const char *title = g < MAX_GROUPS ? c->groups[g].title : "Options of every command";
+  const char *title = g == COMMON    ? "Options of every command"
+                      : g == READING ? "How the data are read"
+                                     : c->groups[g].title;
   char names[128];
   if (!options) return;
-  if (!all && g < MAX_GROUPS && c->groups[g].table == data_option_table) {
+  if (!all && g == READING) {
     print_names("How the data are read (blica help data)", options, count, NULL);
     return;
   }
   for (int i = 0; i < count; i++) {
-    if (!all && c->usual && g < MAX_GROUPS && !list_has(c->usual, options[i].name)) continue;
+    if (!all && c->usual && g < READING && !list_has(c->usual, options[i].name)) continue;
     if (shown++ == 0) printf("\n%s:\n", title);
     print_option(&options[i]);
   }
   snprintf(names, sizeof names, "More (blica %s --help all)", c->name);
-  if (!all && c->usual && g < MAX_GROUPS) print_names(names, options, count, c->usual);
+  if (!all && c->usual && g < READING) print_names(names, options, count, c->usual);
 }
 
 void print_help(const command *c, bool all) {
@@ -113,10 +118,10 @@ void print_help(const command *c, bool all) {
     puts("\nExamples:");
     print_indented(c->examples);
   }
-  for (int g = 0; g <= MAX_GROUPS; g++) print_group(c, g, all);
+  for (int g = 0; g < MAX_GROUPS; g++) print_group(c, g, all);
   puts("  -h, --help [all]        This text; all: with every option.");
-  puts("\nExit code: 0 done, 1 failure, 2 wrong usage, 3 bad input, 4 not converged (the\n"
-       "result is written), 5 a verdict is not yes (--strict), 130 interrupted (the best so\nfar is written).");
+  printf("\nExit code: ");
+  wrap(exit_codes, 0, 11);
 }
 
 void print_data_help(void) {

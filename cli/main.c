@@ -57,6 +57,19 @@ static bool started_alike(program *p) {
   return communicator_same(facts);
 }
 
+/* Whether the file that --out names can be written; "-" becomes the name of the standard output. */
+static int check_output(program *p, void *values) {
+  const char **out = args_value(p, values, "out");
+  const int *json = args_value(p, values, "json");
+  if (!out || !*out || list_has("simulate|experiment", p->command->name)) return EXIT_OK; /* none, or a folder */
+  if (strcmp(*out, "-") == 0) *out = STANDARD_OUTPUT;
+  if (json && *json && is_standard_output(*out)) {
+    say_error("%s: --json and --out - both need the standard output; give --out a file", p->command->name);
+    return EXIT_USAGE;
+  }
+  return output_possible(p, *out, p->data.segment_file) ? EXIT_OK : EXIT_DATA;
+}
+
 static int run_command(program *p, int argc, char **argv) {
   int help, code = EXIT_FAILED;
   void *values = calloc(1, p->command->values + 1);
@@ -82,10 +95,14 @@ static int run_command(program *p, int argc, char **argv) {
   blica_set_threads(p->ctx, p->threads);
   communicator_share(p->command->shared);
   blica_set_comm(p->ctx, communicator());
-  code = p->command->shared || leads() ? p->command->run(p, values) : EXIT_OK;
+  code = p->command->shared || leads() ? check_output(p, values) : EXIT_OK;
+  if (code == EXIT_OK && (p->command->shared || leads())) code = p->command->run(p, values);
   progress_clear();
   if (interrupted() && code != EXIT_OK) code = EXIT_INTERRUPTED;
 done:
+  blica_model_free(p->model);
+  blica_data_free(p->rows);
+  blica_counts_free(p->counts);
   free(values);
   free(p->operands);
   return code;

@@ -15,6 +15,7 @@
 #include "files/outfile.h"
 #include "base/text.h"
 #include "communicator.h"
+#include "words.h"
 
 int fail_table(blica_status status, const char *message) {
   say_error("%s", message);
@@ -39,6 +40,26 @@ int fail_reading(program *p, blica_status status) {
 int fail_writing(program *p, blica_status status) {
   int code = fail_reading(p, status);
   return status == BLICA_ERR_IO ? EXIT_FAILED : code;
+}
+
+int exit_of(blica_stop stop) {
+  if (interrupted()) {
+    say_warning("interrupted; the best result so far is written");
+    return EXIT_INTERRUPTED;
+  }
+  static const char *const why[] = {
+      [BLICA_STOP_ITERATIONS] = "--max-iterations was reached. The result was written",
+      [BLICA_STOP_TIME] = "--max-seconds was reached. The result was written",
+      [BLICA_STOP_STALLED] =
+          "the objective is too flat to improve further. The result was written; use --prior auto, or fewer sources",
+      [BLICA_STOP_UNBOUNDED] = "the likelihood has no maximum on these data, and parameters run to infinity. The "
+                               "result was written, but a prior is needed (--prior auto)",
+      [BLICA_STOP_INTEGRATION] = "the integration error is too large to say where the likelihood has its maximum. The "
+                                 "result was written, but --method matched may be more accurate"};
+  if (stop == BLICA_STOP_CONVERGED) return EXIT_OK;
+  if (stop == BLICA_STOP_INTERRUPTED) return EXIT_INTERRUPTED;
+  if (stop <= BLICA_STOP_INTEGRATION) say_warning("did not converge: %s", why[stop]);
+  return EXIT_NOT_CONVERGED;
 }
 
 static int obstacle(const char *path) {
@@ -117,8 +138,8 @@ bool make_folder(const char *path, bool *made) {
   return reason == 0;
 }
 
-const char *output_name(const char *path) {
-  return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+bool is_standard_output(const char *path) {
+  return strcmp(path, STANDARD_OUTPUT) == 0;
 }
 
 bool output_is_table(const char *path, const char *what) {
@@ -191,6 +212,51 @@ void print_cell(int decimals, double value) {
     printf("\t%.*f", decimals, value);
 }
 
+static int characters_of(const char *text) {
+  int count = 0;
+  for (; *text; text++) count += ((unsigned char)*text & 0xC0) != 0x80;
+  return count;
+}
+
+void put_name(FILE *to, const char *name, int least, int most) {
+  char text[SHOWN_TEXT];
+  const char *c = shown(name, text);
+  const int all = characters_of(c), kept = all > most ? most - 1 : all;
+  for (int count = 0; *c; c++) {
+    if (((unsigned char)*c & 0xC0) != 0x80 && ++count > kept) break;
+    putc(*c, to);
+  }
+  fprintf(to, "%s%*s", all > most ? "\xE2\x80\xA6" : "", all < least ? least - all : 0, "");
+}
+
+int names_width(char *const *names, int count, int least) {
+  for (int i = 0; i < count; i++) {
+    const int width = characters_of(names[i]);
+    least = width > least ? width : least;
+  }
+  return least < NAME_MOST ? least : NAME_MOST;
+}
+
+void print_loadings(const blica_model *m, const double *se, FILE *to) {
+  const int width = names_width(m->variables, m->n, 8);
+  int *order = calloc((size_t)m->n, sizeof *order);
+  if (!order) return;
+  sort_items(m, order);
+  fprintf(to, "%-*s", width, "loadings");
+  for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d%s", j < 9 ? 4 : 3, "", j + 1, se ? "  error" : "");
+  for (int i = 0; i < m->n; i++) {
+    putc('\n', to);
+    put_name(to, m->variables[order[i]], width, width);
+    for (int j = 0; j < m->k; j++) {
+      const size_t at = (size_t)order[i] + (size_t)j * (size_t)m->n;
+      fprintf(to, "  %6.2f", round(100 * m->mixing[at]) / 100 + 0.0);
+      if (se) fprintf(to, " (%.2f)", se[at]);
+    }
+  }
+  fputs("\n\n", to);
+  free(order);
+}
+
 bool method_needs_rows(int method) {
   return method > 0 && blica_methods(NULL)[method - 1].needs_rows; /* auto needs only counts */
 }
@@ -251,6 +317,14 @@ int json_print(json_t *object) {
 
 int json_write(json_t *object, const char *path) {
   const int code = write_file(path, dump, object);
+  json_decref(object);
+  return code;
+}
+
+int json_give(json_t *object, const char *path, bool print) {
+  progress_clear();
+  int code = path && writes() ? json_write(json_incref(object), path) : EXIT_OK;
+  if (code == EXIT_OK && print) return json_print(object);
   json_decref(object);
   return code;
 }

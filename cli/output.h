@@ -19,8 +19,9 @@ bool checkpoint_possible(const program *p, const char *path, bool resume, const 
 void settle_checkpoint(const char *path, bool stopped, const char *what);
 /* Makes a folder unless it is there, and says why it cannot; *made, if not NULL, is whether it is new. */
 bool make_folder(const char *path, bool *made);
-/* The path, or that of the standard output for "-". */
-const char *output_name(const char *path);
+/* What --out - becomes. */
+#define STANDARD_OUTPUT "/dev/stdout"
+bool is_standard_output(const char *path); /* whether it is that */
 /* Whether the name ends as files of counts or correlations do; says why not. */
 bool output_is_table(const char *path, const char *what);
 
@@ -58,6 +59,20 @@ int write_file(const char *path, file_writer write, const void *what);
 
 /* Writes the object to a file, which is complete or absent, and drops it. Returns an exit code. */
 int json_write(json_t *object, const char *path);
+
+/* Both, each if it is asked for (path NULL: no file), and drops it. */
+int json_give(json_t *object, const char *path, bool print);
+
+enum { NAME_MOST = 40 };
+/* The name in at most `most` characters, filled with blanks up to `least`. */
+void put_name(FILE *to, const char *name, int least, int most);
+/* The widest of these names, in characters, at least `least` and at most NAME_MOST. */
+int names_width(char *const *names, int count, int least);
+/* The loadings, items by source, with their errors (NULL: none). */
+void print_loadings(const blica_model *m, const double *se, FILE *to);
+/* The exit code of a fit that stopped so; says why where it is not 0. An interrupt counts even when the best start had
+ * converged before it: others were not tried. */
+int exit_of(blica_stop stop);
 
 /* Whether a method of a fit needs rows, not only counts. */
 bool method_needs_rows(int method);

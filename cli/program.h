@@ -10,6 +10,7 @@
 
 #include "blica.h"
 #include "messages.h"
+#include "table_io.h"
 
 enum {
   EXIT_OK = 0,
@@ -28,7 +29,8 @@ typedef struct {
   size_t offset;
 } option_group;
 
-enum { MAX_GROUPS = 4 };
+/* Groups of a command's own; then come those of how the data are read and of every command. */
+enum { OWN_GROUPS = 2, READING = OWN_GROUPS, COMMON, MAX_GROUPS };
 
 typedef struct program program;
 
@@ -40,7 +42,8 @@ typedef struct {
   const char *usual;    /* names of options that help lists at once; NULL: all but those of reading */
   const char *text;     /* what it does: paragraphs, blank lines between */
   const char *examples; /* lines; those that start with # are comments */
-  option_group groups[MAX_GROUPS];
+  option_group groups[OWN_GROUPS];
+  bool reads;                           /* has the options of how DATA are read */
   size_t values;                        /* size of the struct of values that run() gets */
   const char *(*words)(void);           /* that the operand can be, "a|b"; NULL: files */
   int (*run)(program *p, void *values); /* returns the exit code */
@@ -55,6 +58,10 @@ struct program {
   int threads, quiet; /* options of every command */
   char given[4096];   /* the command and its options, a line each, as all processes must have been given them */
   char reading[4096]; /* the options of reading the data, each behind a blank, as a POSIX shell reads them back */
+  table_options data; /* what they set, and what a command adds */
+  blica_model *model; /* what was read; freed after run() */
+  blica_data *rows;
+  blica_counts *counts;
 };
 
 /* Commands that draw, which a build without BLICA_REPORT leaves out. */

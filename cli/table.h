@@ -144,6 +144,9 @@ blica_status table_finish_row(table *t, const bl_record_field *carried, char *me
 blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message);
 blica_status table_flush(table *t, char *message); /* hands the buffered rows to the packer */
 
+/* table_io.c: adds the counts of all rows to *sum (NULL: none yet), piece by piece. */
+blica_status table_count(table *t, char *message, blica_counts **sum);
+
 /* table_attributes.c: weights, frequencies and clusters of rows. */
 blica_status table_find_attributes(table *t, char *message); /* decides which columns hold them */
 /* Keeps those of a row, and says how many times it is to be packed. */

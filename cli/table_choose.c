@@ -6,8 +6,8 @@
 
 int table_column(const table *t, const char *text, size_t length) {
   double index;
-  for (int k = 0; t->header && k < t->columns; k++)
-    if (strlen(t->header[k]) == length && memcmp(t->header[k], text, length) == 0) return k;
+  const int named = t->header ? table_place(t->header, t->columns, text, length) : -1;
+  if (named >= 0) return named;
   if (!table_number(text, length, &index) || index < 1 || index > t->columns || index != (double)(int)index) return -1;
   return (int)index - 1;
 }

@@ -40,6 +40,12 @@ void table_note(const table *t, const char *format, ...) {
   t->options.note(text, t->options.note_user);
 }
 
+int table_place(char *const *list, int count, const char *text, size_t length) {
+  for (int i = 0; i < count; i++)
+    if (strlen(list[i]) == length && memcmp(list[i], text, length) == 0) return i;
+  return -1;
+}
+
 const char *table_column_name(const table *t, int column, char buffer[32]) {
   if (t->header)
     snprintf(buffer, 32, "'%.28s'", t->header[column]);
@@ -347,22 +353,23 @@ static blica_status check_counted(const char *path, const table_options *o, char
   return BLICA_OK;
 }
 
-/* The sum over pieces; NULL on failure. */
-static blica_status count_rows(table *t, char *message, void *out) {
-  if (t->counts) return counts_of_pipe(t, message, out);
+blica_status table_count(table *t, char *message, blica_counts **sum) {
   blica_status status = BLICA_OK;
-  blica_counts *sum = NULL;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
-    status = blica_count_add(t->ctx, piece, &sum);
+    status = blica_count_add(t->ctx, piece, sum);
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
-  if (status != BLICA_OK) {
-    blica_counts_free(sum);
-    sum = NULL;
-  }
-  *(blica_counts **)out = sum;
+  return status;
+}
+
+static blica_status count_rows(table *t, char *message, void *user) {
+  blica_counts **out = user;
+  const blica_status status = t->counts ? counts_of_pipe(t, message, out) : table_count(t, message, out);
+  if (status == BLICA_OK) return BLICA_OK;
+  blica_counts_free(*out);
+  *out = NULL;
   return status;
 }
 

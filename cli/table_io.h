@@ -78,6 +78,8 @@ typedef bool (*table_piece_fn)(const blica_data *piece, double done, void *user)
 blica_status table_each(blica_ctx *ctx, const char *path, const table_options *options, int64_t max_rows,
                         char message[TABLE_MESSAGE], table_piece_fn take, void *user, bool *taken);
 
+/* The place of a text in a list, or -1. */
+int table_place(char *const *list, int count, const char *text, size_t length);
 /* Whether path is a plain file, which can be read more than once. */
 bool table_is_file(const char *path);
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */

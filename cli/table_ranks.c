@@ -194,13 +194,7 @@ typedef struct {
 /* Counts the pieces that this process reads. False when one of the processes could not read its rows, or none has any;
  * *status and message say why, to it alone. */
 static bool count_pieces(counting *f, blica_status *status) {
-  *status = BLICA_OK;
-  for (blica_data *piece = NULL; f->t && *status == BLICA_OK; blica_data_free(piece)) {
-    *status = table_next(f->t, 0, f->message, &piece);
-    if (*status != BLICA_OK || !piece) break;
-    *status = blica_count_add(f->ctx, piece, &f->own);
-    if (*status != BLICA_OK) library_failed(f->ctx, f->path, *status, f->message);
-  }
+  *status = f->t ? table_count(f->t, f->message, &f->own) : BLICA_OK;
   return !any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes)) && any(f->own != NULL);
 }
 

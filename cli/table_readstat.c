@@ -352,31 +352,26 @@ blica_status table_readstat_levels(table *t, char *message) {
 
 /* ---- rows ---- */
 
-/* The level of item i of that name; -1: none. */
-static int find_level(const table *t, int i, const char *name) {
-  for (int l = 0; l < t->levels[i].count; l++)
-    if (strcmp(t->levels[i].text[l], name) == 0) return l;
-  return -1;
-}
-
 /* The level of a code of item i: by the name that this file gives it, which a model has too, or by the number. */
 static blica_status level_of(table *t, int i, const survey_variable *variable, double code, char *message, int8_t *x) {
   char text[LABEL_MOST + 40];
   const int at = place_of(variable, code);
   known_code *known = at < variable->count && variable->codes[at].code == code ? &variable->codes[at] : NULL;
   const char *label = known ? NULL : label_of(t->survey, variable->label_set, code);
+  char *const *names = t->levels[i].text;
+  const int levels = t->levels[i].count;
   int level = -1;
   if (t->levels[i].cut) return table_take_number(t, i, code, message, x);
   if (known && known->level > 0) {
     level = known->level - 1;
   } else if (known) {
     name_level(variable, at, text, sizeof text);
-    level = find_level(t, i, text);
+    level = table_place(names, levels, text, strlen(text));
     known->level = level + 1;
   } else if (label) {
     snprintf(text, sizeof text, "%s (%.15g)", label, code);
-    level = find_level(t, i, text);
-    if (level < 0) level = find_level(t, i, label);
+    level = table_place(names, levels, text, strlen(text));
+    if (level < 0) level = table_place(names, levels, label, strlen(label));
   }
   if (level >= 0) {
     *x = (int8_t)level;

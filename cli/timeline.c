@@ -19,12 +19,6 @@ typedef struct {
   int64_t run;
 } reader;
 
-static int find_text(const reader *r, const char *text, size_t length) {
-  for (int s = 0; s < r->u; s++)
-    if (strlen(r->segments[s]) == length && memcmp(r->segments[s], text, length) == 0) return s;
-  return -1;
-}
-
 /* Which columns hold probabilities, and of which state. */
 static bool read_header(reader *r) {
   r->columns = r->file.field_count;
@@ -32,7 +26,7 @@ static bool read_header(reader *r) {
   for (int c = 0; r->state_of && c < r->columns; c++) {
     const bl_record_field *name = &r->file.fields[c];
     const bool named = c > 0 && name->length > 1 && name->text[0] == 'p';
-    r->state_of[c] = named ? find_text(r, name->text + 1, name->length - 1) : -1;
+    r->state_of[c] = named ? table_place(r->segments, r->u, name->text + 1, name->length - 1) : -1;
     if (r->state_of[c] >= 0) r->line->probabilities = true;
   }
   return r->state_of != NULL;
@@ -46,7 +40,7 @@ static void end_run(reader *r) {
 static blica_status add_row(reader *r, char *message) {
   report_timeline *t = r->line;
   const bl_record_field *label = &r->file.fields[0];
-  const int s = find_text(r, label->text, label->length);
+  const int s = table_place(r->segments, r->u, label->text, label->length);
   double *share = t->share + r->rows * t->columns / t->rows * t->states;
   if (s < 0)
     return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model", r->file.name,

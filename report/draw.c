@@ -1,10 +1,20 @@
-/* draw.c - recording of marks; see draw.h. */
+/* draw.c - figures as SVG: tips as <title>. Marks are written into memory as they are drawn; see draw.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw_marks.h"
+#include "draw.h"
+#include "files/outfile.h"
+#include "html.h"
+
+struct figure {
+  double width, height;
+  char *alt, *text; /* text: of the marks, as far as `svg` was flushed */
+  size_t size;
+  FILE *svg; /* NULL: memory ran out */
+};
 
 /* Whether memory ran out since the program began: what is drawn after that may lack parts. */
 static bool out_of_memory;
@@ -19,101 +29,168 @@ void *draw_alloc(size_t count, size_t size) {
   return block;
 }
 
-static void fail(figure *f) {
-  f->failed = out_of_memory = true;
-}
-
 figure *figure_new(double width, double height, const char *alt) {
   figure *f = draw_alloc(1, sizeof *f);
   if (!f) return NULL;
   f->width = width;
   f->height = height;
   f->alt = strdup(alt);
-  if (!f->alt) fail(f);
+  f->svg = f->alt ? open_memstream(&f->text, &f->size) : NULL;
+  if (!f->svg) out_of_memory = true;
   return f;
-}
-
-static void mark_free(mark *m) {
-  free(m->text);
-  free(m->points);
-  free(m->cells);
 }
 
 void figure_free(figure *f) {
   if (!f) return;
-  for (int i = 0; i < f->count; i++) mark_free(&f->marks[i]);
-  free(f->marks);
+  if (f->svg) fclose(f->svg);
+  free(f->text);
   free(f->alt);
   free(f);
 }
 
-/* Records m and returns its place in the list, or NULL after a failure. */
-static mark *add(figure *f, mark m) {
-  if (!f || f->failed) return NULL;
-  if (f->count == f->capacity) {
-    int capacity = f->capacity ? 2 * f->capacity : 64;
-    mark *more = realloc(f->marks, (size_t)capacity * sizeof *more);
-    if (!more) {
-      fail(f);
-      return NULL;
-    }
-    f->marks = more;
-    f->capacity = capacity;
+/* ---- marks ---- */
+
+static void put_colour(FILE *svg, const char *name, colour c) {
+  if ((c & 255) == 0) {
+    fprintf(svg, " %s=\"none\"", name);
+    return;
   }
-  f->marks[f->count] = m;
-  return &f->marks[f->count++];
+  if (c >> 8 == INK >> 8)
+    fprintf(svg, " %s=\"currentColor\"", name);
+  else
+    fprintf(svg, " %s=\"#%06x\"", name, (unsigned)(c >> 8));
+  if ((c & 255) != 255) fprintf(svg, " %s-opacity=\"%.3g\"", name, (c & 255) / 255.0);
 }
 
-static void *copy(figure *f, const void *bytes, size_t size) {
-  void *block = bytes ? draw_alloc(size, 1) : NULL;
-  if (block)
-    memcpy(block, bytes, size);
-  else if (bytes)
-    fail(f);
-  return block;
-}
-
-static void add_text(figure *f, mark *m, const char *text) {
-  if (m && text) m->text = copy(f, text, strlen(text) + 1);
+/* Ends the element that was begun with its colours, and with a tip unless that is NULL. */
+static void put_end(FILE *svg, const char *element, colour fill, colour stroke, double width, const char *tip) {
+  put_colour(svg, "fill", fill);
+  if ((stroke & 255) != 0) put_colour(svg, "stroke", stroke);
+  if ((stroke & 255) != 0 && width != 1) fprintf(svg, " stroke-width=\"%.3g\"", width);
+  if (!tip) {
+    fputs("/>\n", svg);
+    return;
+  }
+  fputs("><title>", svg);
+  html_text(svg, tip);
+  fprintf(svg, "</title></%s>\n", element);
 }
 
 void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip) {
-  const mark m = {MARK_RECT, .x = x, .y = y, .w = w, .h = h, .fill = fill, .stroke = stroke, .width = 1};
-  add_text(f, add(f, m), tip);
+  if (!f || !f->svg) return;
+  fprintf(f->svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", x, y, w, h);
+  put_end(f->svg, "rect", fill, stroke, 1, tip);
 }
 
 void draw_circle(figure *f, double x, double y, double r, colour fill, colour stroke, const char *tip) {
-  const mark m = {MARK_CIRCLE, .x = x, .y = y, .w = r, .fill = fill, .stroke = stroke, .width = 1};
-  add_text(f, add(f, m), tip);
+  if (!f || !f->svg) return;
+  fprintf(f->svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.3g\"", x, y, r);
+  put_end(f->svg, "circle", fill, stroke, 1, tip);
+}
+
+static void put_path(figure *f, const double *points, int count, const char *end, colour fill, colour stroke,
+                     double width) {
+  if (!f || !f->svg) return;
+  fputs("<path d=\"", f->svg);
+  for (int i = 0; i < count; i++) fprintf(f->svg, "%c%.2f %.2f", i ? 'L' : 'M', points[2 * i], points[2 * i + 1]);
+  fprintf(f->svg, "%s", end);
+  put_end(f->svg, "path", fill, stroke, width, NULL);
 }
 
 void draw_path(figure *f, const double *points, int count, bool closed, colour fill, colour stroke, double width) {
-  mark *m = add(f, (mark){MARK_PATH, .closed = closed, .fill = fill, .stroke = stroke, .width = width});
-  if (!m) return;
-  m->points = copy(f, points, 2 * (size_t)count * sizeof *points);
-  m->count = count;
+  put_path(f, points, count, closed ? "Z\"" : "\"", fill, stroke, width);
 }
 
 void draw_line(figure *f, double x1, double y1, double x2, double y2, colour stroke, double width, bool dashed) {
-  double points[4] = {x1, y1, x2, y2};
-  draw_path(f, points, 2, false, CLEAR, stroke, width);
-  if (f && !f->failed) f->marks[f->count - 1].dashed = dashed;
+  put_path(f, (double[]){x1, y1, x2, y2}, 2, dashed ? "\" stroke-dasharray=\"4 3\"" : "\"", CLEAR, stroke, width);
 }
 
 void draw_text(figure *f, double x, double y, double size, alignment align, colour ink, double angle, bool bold,
                const char *format, ...) {
+  static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
   char text[1024];
   va_list args;
+  if (!f || !f->svg) return;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  const mark m = {MARK_TEXT, .x = x, .y = y, .w = size, .h = angle, .align = align, .fill = ink, .bold = bold};
-  add_text(f, add(f, m), text);
+  fprintf(f->svg, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.3g\"%s", x, y, size, anchors[align]);
+  put_colour(f->svg, "fill", ink);
+  if (bold) fputs(" font-weight=\"bold\"", f->svg);
+  if (angle != 0) fprintf(f->svg, " transform=\"rotate(%.4g %.2f %.2f)\"", -angle, x, y);
+  putc('>', f->svg);
+  html_text(f->svg, text);
+  fputs("</text>\n", f->svg);
 }
 
+/* One path for all cells of a colour, in which neighbours in a row are one rectangle. */
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map) {
-  mark *m = add(f, (mark){MARK_HEAT, .x = x, .y = y, .w = w, .h = h, .rows = map->rows, .columns = map->columns});
-  if (m) m->cells = copy(f, map->cells, (size_t)map->rows * (size_t)map->columns * sizeof *map->cells);
+  const int cells = map->rows * map->columns, wide = map->columns;
+  bool *drawn = f && f->svg ? draw_alloc((size_t)cells, sizeof *drawn) : NULL;
+  if (!drawn) return;
+  fprintf(f->svg, "<g shape-rendering=\"crispEdges\" transform=\"translate(%.2f %.2f) scale(%.6g %.6g)\">\n", x, y,
+          w / wide, h / map->rows);
+  for (int first = 0; first < cells; first++) {
+    const colour c = map->cells[first];
+    if (drawn[first] || (c & 255) == 0) continue;
+    fputs("<path", f->svg);
+    put_colour(f->svg, "fill", c);
+    fputs(" d=\"", f->svg);
+    for (int at = first; at < cells;)
+      if (map->cells[at] == c) {
+        const int from = at, end = (at / wide + 1) * wide;
+        while (at < end && map->cells[at] == c) drawn[at++] = true;
+        fprintf(f->svg, "M%d %dh%dv1H%dz", from % wide, from / wide, at - from, from % wide);
+      } else {
+        at++;
+      }
+    fputs("\"/>\n", f->svg);
+  }
+  fputs("</g>\n", f->svg);
+  free(drawn);
+}
+
+/* ---- the figure ---- */
+
+/* The svg element, of a page or of a file of its own; false when memory ran out. */
+static bool put_figure(const figure *f, FILE *page, bool in_page) {
+  if (!f || !f->svg || fflush(f->svg) != 0 || ferror(f->svg) || out_of_memory) {
+    out_of_memory = true;
+    return false;
+  }
+  fprintf(page, "<svg %s role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
+          in_page ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" color=\"#222\"",
+          f->width, f->height, f->width, f->height);
+  html_text(page, f->alt);
+  fputs("\">\n", page);
+  if (!in_page) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", page);
+  fwrite(f->text, 1, f->size, page);
+  fputs("</svg>\n", page);
+  return true;
+}
+
+bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size) {
+  bl_outfile file;
+  char path[4096];
+  if ((size_t)snprintf(path, sizeof path, "%s/%s.svg", folder, name) >= sizeof path) {
+    snprintf(message, size, "the name of the folder is longer than 4000 bytes");
+    return false;
+  }
+  bool open = bl_outfile_open(&file, path), drawn = open && put_figure(f, file.stream, false);
+  if (open && !drawn) {
+    bl_outfile_discard(&file);
+    errno = ENOMEM;
+  }
+  if (drawn && bl_outfile_commit(&file)) return true;
+  if (out_of_memory)
+    snprintf(message, size, "out of memory while drawing %s", name);
+  else
+    snprintf(message, size, "cannot write '%s': %s", path, strerror(errno));
+  return false;
+}
+
+bool figure_inline(const figure *f, FILE *page) {
+  return put_figure(f, page, true);
 }
 
 /* ---- text ---- */

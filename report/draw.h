@@ -1,5 +1,4 @@
-/* draw.h - figures: one recorded list of marks, drawn as SVG into a file of its own, or into a page with values on
- * hover.
+/* draw.h - figures as SVG, in a file of their own or in a page with values on hover.
  *
  * Units are CSS pixels, y downwards. Colours are 0xRRGGBBAA. Tips are shown when the mouse is over a mark, or NULL for
  * nothing; only the page shows them. Drawing never fails visibly: a figure that ran out of memory says so when it

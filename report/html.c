@@ -6,46 +6,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 character at p, 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
-static int character(const unsigned char *p) {
-  if (p[0] < 0x80) return 1;
-  int length = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
-               : p[0] >= 0xE0 && p[0] <= 0xEF ? 3
-               : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4
-                                              : 0;
-  for (int i = 1; i < length; i++)
-    if ((p[i] & 0xC0) != 0x80) return 0;
-  if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
-  if (p[0] == 0xED && p[1] > 0x9F) return 0;
-  if (p[0] == 0xF0 && p[1] < 0x90) return 0;
-  if (p[0] == 0xF4 && p[1] > 0x8F) return 0;
-  return length;
-}
+#include "base/text.h"
 
 static const char *entity(unsigned char c) {
-  switch (c) {
-  case '<':
-    return "&lt;";
-  case '>':
-    return "&gt;";
-  case '&':
-    return "&amp;";
-  case '"':
-    return "&quot;";
-  case '\'':
-    return "&#39;";
-  case '\t':
-  case '\n':
-    return NULL;
-  default:
-    return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
-  }
+  static const char *const entities[] = {
+      ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;", [0x7F] = "\xEF\xBF\xBD"};
+  if (c == '\t' || c == '\n' || c >= sizeof entities / sizeof *entities) return NULL;
+  return c < 0x20 ? entities[0x7F] : entities[c];
 }
 
 void html_text(FILE *page, const char *text) {
-  for (const unsigned char *p = (const unsigned char *)text; *p;) {
-    int length = character(p);
-    const char *instead = length == 0 ? "\xEF\xBF\xBD" : length == 1 ? entity(*p) : NULL;
+  for (const char *p = text; *p;) {
+    const int length = bl_utf8_length(p);
+    const char *instead = length == 0 ? "\xEF\xBF\xBD" : length == 1 ? entity((unsigned char)*p) : NULL;
     if (instead)
       fputs(instead, page);
     else

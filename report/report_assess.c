@@ -33,49 +33,45 @@ static void interval(FILE *page, double low, double high) {
   html_word(page, isnan(low) ? "\xE2\x80\x93" : text);
 }
 
-void section_mixing(const report *r, FILE *page) {
-  const blica_model *m = r->in->model;
-  const blica_assessment *a = r->in->assessment;
-  char names[4096], caption[96] = "The mixing matrix";
-  size_t at = (size_t)snprintf(names, sizeof names, "item");
-  if (a) snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
-  for (int j = 0; j < m->k && at < sizeof names; j++)
-    at += (size_t)snprintf(names + at, sizeof names - at, "|#z%d%s", j + 1, a ? "|interval" : "");
-  html_table(page, caption, names);
-  for (int i = 0; i < m->n; i++) {
+/* A table of values with their intervals (NULL: none are known), k sources to a row; element of row i and source j at
+ * i row_step + j source_step. */
+static void intervals_table(FILE *page, const char *caption, const char *what, char *const *names, int rows, int k,
+                            const double *const value[3], size_t row_step, size_t source_step) {
+  char columns[4096];
+  size_t wide = (size_t)snprintf(columns, sizeof columns, "%s", what);
+  for (int j = 0; j < k && wide < sizeof columns; j++)
+    wide += (size_t)snprintf(columns + wide, sizeof columns - wide, "|#z%d%s", j + 1, value[1] ? "|interval" : "");
+  html_table(page, caption, columns);
+  for (int i = 0; i < rows; i++) {
     html_row(page);
-    html_cell(page, m->variables[i]);
-    for (int j = 0; j < m->k; j++) {
-      const size_t place = (size_t)i + (size_t)j * (size_t)m->n;
-      html_number(page, "%.2f", m->mixing[place]);
-      if (a) interval(page, a->mixing_low[place], a->mixing_high[place]);
+    html_cell(page, names[i]);
+    for (int j = 0; j < k; j++) {
+      const size_t at = (size_t)i * row_step + (size_t)j * source_step;
+      html_number(page, "%.2f", value[0][at]);
+      if (value[1]) interval(page, value[1][at], value[2][at]);
     }
     html_row_end(page);
   }
   html_table_end(page);
 }
 
+void section_mixing(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  char caption[96] = "The mixing matrix";
+  if (a) snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
+  intervals_table(page, caption, "item", m->variables, m->n, m->k,
+                  (const double *const[]){m->mixing, a ? a->mixing_low : NULL, a ? a->mixing_high : NULL}, 1,
+                  (size_t)m->n);
+}
+
 void table_variances(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const blica_assessment *a = r->in->assessment;
-  char names[1024];
   if (!a || a->k > VARIANCES_MOST || a->u > SEGMENTS_MOST) return;
   fputs("<details><summary>The variances in numbers</summary>\n", page);
-  size_t wide = (size_t)snprintf(names, sizeof names, "segment");
-  for (int j = 0; j < a->k && wide < sizeof names; j++)
-    wide += (size_t)snprintf(names + wide, sizeof names - wide, "|#z%d|interval", j + 1);
-  html_table(page, "Variances of the sources with their intervals", names);
-  for (int s = 0; s < a->u; s++) {
-    html_row(page);
-    html_cell(page, m->segments[s]);
-    for (int j = 0; j < a->k; j++) {
-      const size_t at = (size_t)j + (size_t)s * (size_t)a->k;
-      html_number(page, "%.2f", m->variances[at]);
-      interval(page, a->variance_low[at], a->variance_high[at]);
-    }
-    html_row_end(page);
-  }
-  html_table_end(page);
+  intervals_table(page, "Variances of the sources with their intervals", "segment", m->segments, m->u, m->k,
+                  (const double *const[]){m->variances, a->variance_low, a->variance_high}, (size_t)m->k, 1);
   fputs("</details>\n", page);
 }
 

@@ -11,20 +11,6 @@ enum { LISTED = 40 };
 
 /* ---- data ---- */
 
-/* The level that all rows of segment s of the counts have in item i, -1 when all are missing, -2 when they differ. */
-static int constant_level(const blica_counts *c, const blica_coding *coding, int s, int i) {
-  const int first = coding ? coding->first[i] : i, end = coding ? coding->first[i + 1] : i + 1;
-  const size_t at = (size_t)s * (size_t)c->n;
-  int level = 0;
-  if (c->present[at + (size_t)first] == 0) return -1;
-  for (int p = first; p < end; p++) {
-    const double ones = c->ones[at + (size_t)p];
-    if (ones > 0 && ones < c->present[at + (size_t)p]) return -2;
-    level += ones > 0;
-  }
-  return level;
-}
-
 static void constants_table(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const blica_counts *c = r->in->counts;
@@ -40,10 +26,7 @@ static void constants_table(const report *r, FILE *page) {
         html_table(page, "Variables that are constant in a segment: their correlations there are taken as 0",
                    "variable|segment|value|#rows");
       html_cells(page, "t|t|t|%.15g", m->variables[i], m->segments[s],
-                 level < 0   ? "all missing"
-                 : m->coding ? m->coding->labels[first + i + level]
-                 : level     ? "1"
-                             : "0",
+                 level < 0 ? "all missing" : level_label(m->coding, i, level),
                  c->present[(size_t)r->in->segment[s] * (size_t)c->n + (size_t)first]);
     }
   if (listed) html_table_end(page);

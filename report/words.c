@@ -164,6 +164,23 @@ void starts_words(const blica_fit_report *fit, char text[STARTS_TEXT]) {
 
 /* ---- data and commands ---- */
 
+int constant_level(const blica_counts *c, const blica_coding *coding, int s, int i) {
+  const int first = coding ? coding->first[i] : i, end = coding ? coding->first[i + 1] : i + 1;
+  const size_t at = (size_t)s * (size_t)c->n;
+  int level = 0;
+  if (c->present[at + (size_t)first] == 0) return -1;
+  for (int p = first; p < end; p++) {
+    const double ones = c->ones[at + (size_t)p];
+    if (ones > 0 && ones < c->present[at + (size_t)p]) return -2;
+    level += ones > 0;
+  }
+  return level;
+}
+
+const char *level_label(const blica_coding *c, int i, int level) {
+  return c ? c->labels[c->first[i] + i + level] : level ? "1" : "0";
+}
+
 void shell_word(const char *word, char text[WORD_TEXT]) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,-+@%=";
   const bool quote = !*word || word[strspn(word, plain)];

@@ -32,6 +32,12 @@ enum { STARTS_TEXT = 400 };
 /* How many starts reached the best optimum, in words; empty for a model that was not fitted. */
 void starts_words(const blica_fit_report *fit, char text[STARTS_TEXT]);
 
+/* The level that all rows of segment s of the counts have in item i, -1 when all are missing, -2 when they differ.
+ * coding NULL: a column is an item. */
+int constant_level(const blica_counts *counts, const blica_coding *coding, int s, int i);
+/* The label of a level of item i. */
+const char *level_label(const blica_coding *coding, int i, int level);
+
 enum { WORD_TEXT = 8192, DATA_WORDS = 1024 };
 /* What check, fit and report say of the data, in a few sentences. */
 void data_words(const blica_check *check, char *text, size_t size);

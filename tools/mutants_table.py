@@ -38,7 +38,7 @@ MUTANTS = [
     ("src/model/solve_means.c", "z->k == z->n ? 1 : density", "1 || z->k == z->n ? 1 : density", "recovery/test_cuts"),
     ("src/model/solve_means.c", "sqrt(fmax(m->samples[s], 1.0))", "1.0", "recovery/test_cuts"),
     ("src/model/model_io.c", "if (field > first) fputs(between, f);", "fputs(between, f);", "cli/fit$|unit/test_model_io"),
-    ("report/html.c", "return \"&#39;\";", "return \"'\";", "cli/report$"),
+    ("report/html.c", "\"&#39;\"", "\"'\"", "cli/report$"),
     ("report/axes.c", "if (count > 1) return count;\n    count = 0; /* within", "return count;\n    count = 0; /* within", "cli/report$"),
     ("cli/table_rows.c", "while (end > p && end[-1] == '\\r') end--;", "if (end > p && end[-1] == '\\r') end--;", "cli/hostile"),
     ("cli/table_columns.c", "count - (segment >= 0) < 3", "count < 3", "cli/hostile"),

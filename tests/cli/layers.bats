@@ -59,7 +59,7 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   report=$(own report) experiments=$(own experiments)
   allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(number|text|hash)\\.h|files/(records|outfile|npy)\\.h|$(own cli)|$report|$experiments"
   allowed experiments "blica\\.h|blica_ranks\\.h|base/number\\.h|files/outfile\\.h|$report|$experiments"
-  allowed report "blica\\.h|files/outfile\\.h|$report"
+  allowed report "blica\\.h|base/text\\.h|files/outfile\\.h|$report"
 }
 
 @test "unit tests have the folders of src/, and every test that a file names is there" {

@@ -52,21 +52,16 @@ static void check_value(const blica_option *o, const void *values, const char *t
 }
 
 static void set_one(const command *c, int which, const char *text) {
-  blica_ctx *ctx = fuzz_ctx();
+  program p = {.ctx = fuzz_ctx(), .command = c};
   void *values = calloc(1, c->values + 1);
   CHECK(values);
-  for (int g = 0; g < MAX_GROUPS; g++) {
-    int count = 0;
-    const blica_option *table = c->groups[g].table ? c->groups[g].table(&count) : NULL;
-    if (which >= count) {
-      which -= count;
-      continue;
-    }
-    void *place = (char *)values + c->groups[g].offset;
-    if (blica_option_set(ctx, &table[which], place, text) == BLICA_OK)
-      check_value(&table[which], place, text);
+  for (option_walk w = {0}; option_next(c, &w); which--) {
+    if (which > 0) continue;
+    char *place = (char *)args_value(&p, values, w.option->name) - w.option->offset;
+    if (blica_option_set(p.ctx, w.option, place, text) == BLICA_OK)
+      check_value(w.option, place, text);
     else
-      CHECK(blica_message(ctx)[0]);
+      CHECK(blica_message(p.ctx)[0]);
     break;
   }
   free(values);

@@ -87,6 +87,7 @@ static void write_report(const blica_model *m, const blica_counts *counts, const
                      .model_path = m->variables[0],
                      .data_path = counts ? m->segments[0] : NULL,
                      .data_options = "",
+                     .level_options = "",
                      .version = "0"};
   FILE *stream = open_memstream(&page, &length);
   CHECK(stream && report_write(&in, stream) && fclose(stream) == 0);
