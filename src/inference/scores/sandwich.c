@@ -37,6 +37,14 @@
 
 enum { TOGETHER = 8 }; /* segments whose blocks are in memory at a time */
 
+/* The matrices of D'F'' x in closed form (closed_pairs): B, Psi^-1 B, K B, N X K B, and work; I + B'Psi^-1 B, and work;
+ * Psi. */
+typedef struct {
+  double *b, *c, *kb, *xkb, *more, *last; /* [n,k] */
+  double *w, *inner, *both;               /* [k,k] */
+  double *psi;                            /* [n] */
+} closed_form;
+
 /* One thread's. */
 typedef struct {
   bl_influence *influence;
@@ -44,8 +52,9 @@ typedef struct {
   bl_score_sums sums;
   double *scale, *z, *rho, *omega, *total, *t; /* [n], [n], [pairs], [pairs], [n], [n] thresholds that the model says */
   double *full, *qq, *x, *y;                   /* [n,n] */
-  double *column, *weighted, *plain;           /* [statistics], [statistics], [nk + k] */
-  double *score, *theta;                       /* [m,BL_BATCH], [nk] */
+  closed_form closed;
+  double *column, *weighted, *plain; /* [statistics], [statistics], [nk + k] */
+  double *score, *theta;             /* [m,BL_BATCH], [nk] */
 } workspace;
 
 typedef struct {
@@ -59,6 +68,7 @@ typedef struct {
   size_t p, all;         /* A and all log v; with the shared ones and all means */
   bool tables;           /* F is a sum over tables */
   bool expected;         /* F'' is the expected one and F' = 0 also for tables */
+  bool closed;           /* D'F'' has a closed form: the Gaussian likelihood of complete rows without free scales */
   bool margins;          /* thresholds are statistics */
   double misfit;         /* of the margins, a standard deviation */
   double *t;             /* [planes,u] thresholds */
@@ -76,7 +86,7 @@ static void free_workspaces(job *b) {
 }
 
 static blica_status make_workspace(const job *b, workspace *r) {
-  const size_t n = (size_t)b->model->n, q = b->statistics, m = b->m;
+  const size_t n = (size_t)b->model->n, k = (size_t)b->model->k, q = b->statistics, m = b->m;
   const bool scores = b->tables && !bl_coding_ordinal(b->rows->coding);
   const struct {
     double **x;
@@ -91,9 +101,10 @@ static blica_status make_workspace(const job *b, workspace *r) {
                 {&r->qq, n * n},
                 {&r->x, n * n},
                 {&r->y, n * n},
+                {&r->closed.b, 6 * b->nk + 3 * k * k + n},
                 {&r->column, q},
                 {&r->weighted, q},
-                {&r->plain, b->nk + (size_t)b->model->k},
+                {&r->plain, b->nk + k},
                 {&r->score, BL_BATCH * m},
                 {&r->theta, b->nk}};
   MUST(bl_influence_make(b->ctx, b->model->n, b->rows->coding,
@@ -105,6 +116,10 @@ static blica_status make_workspace(const job *b, workspace *r) {
   MUST(bl_score_sums_make(b->ctx, r->influence, m, &r->sums));
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     MUST(bl_alloc_for(b->ctx, r->influence, arrays[i].size, arrays[i].x));
+  closed_form *f = &r->closed;
+  double **const slice[] = {&f->c, &f->kb, &f->xkb, &f->more, &f->last};
+  for (size_t i = 0; i < 5; i++) *slice[i] = f->b + (i + 1) * b->nk;
+  f->w = f->b + 6 * b->nk, f->inner = f->w + k * k, f->both = f->inner + k * k, f->psi = f->both + k * k;
   return BLICA_OK;
 }
 
@@ -117,13 +132,11 @@ void bl_threshold_errors(const blica_counts *c, double *error) {
 
 /* ---- D of one segment ---- */
 
-/* D'x, x [statistics], to out [m]. */
-static void gather(const job *b, int s, const workspace *r, const double *x, double *out) {
+/* out [m] += D'x of the statistics that follow the correlations in x [statistics]. */
+static void gather_items(const job *b, int s, const workspace *r, const double *x, double *out) {
   const blica_model *m = b->model;
   const size_t n = (size_t)m->n, k = (size_t)m->k;
   const double *v = m->variances + k * (size_t)s, *mean = m->means + k * (size_t)s, root = sqrt(m->link);
-  memset(out, 0, b->m * sizeof *out);
-  bl_implied_gather(m->n, m->k, m->link, m->mixing, v, r->scale, r->rho, x, r->z, out);
   for (size_t i = 0; b->statistics > b->pairs && i < n; i++) {
     const double y = x[b->pairs + i], to = r->scale[i];
     for (size_t l = 0; l < k; l++) {
@@ -139,6 +152,14 @@ static void gather(const job *b, int s, const workspace *r, const double *x, dou
     }
     out[b->nk + k + i] = b->margins ? -y * to : y;
   }
+}
+
+/* D'x, x [statistics], to out [m]. */
+static void gather(const job *b, int s, const workspace *r, const double *x, double *out) {
+  const blica_model *m = b->model;
+  memset(out, 0, b->m * sizeof *out);
+  bl_implied_gather(m->n, m->k, m->link, m->mixing, m->variances + m->k * (size_t)s, r->scale, r->rho, x, r->z, out);
+  gather_items(b, s, r, x, out);
 }
 
 /* x [statistics] <- column c of D. Returns the item whose pairs alone it has, or -1. */
@@ -258,18 +279,88 @@ static double threshold_precision(const job *b, int s, int i, const workspace *r
   return rows > 0 ? 1 / (1 / r->influence->kept[i] / rows + b->misfit * b->misfit) : 0;
 }
 
+/* The statistics of y [statistics] that follow the correlations <- F'' x. */
+static void weigh_items(const job *b, int s, const workspace *r, const double *x, double *y) {
+  const double margins = b->tables ? 0.5 * (b->model->n - 1) : 1; /* the tables have every margin n - 1 times */
+  for (size_t i = b->pairs; i < b->statistics; i++)
+    y[i] = x[i] * (b->margins ? threshold_precision(b, s, (int)(i - b->pairs), r)
+                              : margins * r->influence->precision[i - b->pairs]);
+}
+
 /* y [statistics] <- F'' x. */
 static void weigh(const job *b, int s, int only, const workspace *r, const double *x, double *y) {
   const bl_influence *f = r->influence;
-  const double margins = b->tables ? 0.5 * (b->model->n - 1) : 1; /* the tables have every margin n - 1 times */
   if (b->tables)
     for (size_t at = 0; at < b->pairs; at++)
       y[at] = x[at] * (b->expected ? 0.5 * f->both[at] * f->information[at] : f->derivatives[2 * at]);
   else
     weigh_dense(b, b->rows->size[s], bl_method_covariance(b->model) == BL_COVARIANCE_REGULARISED, only, r, x, y);
-  for (size_t i = b->pairs; i < b->statistics; i++)
-    y[i] =
-        x[i] * (b->margins ? threshold_precision(b, s, (int)(i - b->pairs), r) : margins * f->precision[i - b->pairs]);
+  weigh_items(b, s, r, x, y);
+}
+
+/* What closed_pairs needs of segment s. */
+static void close(const job *b, int s, const workspace *r) {
+  const blica_model *m = b->model;
+  const closed_form *f = &r->closed;
+  const int n = m->n, k = m->k;
+  for (int i = 0; i < n; i++) f->psi[i] = 1 / r->influence->kept[i];
+  for (int l = 0; l < k; l++)
+    for (int i = 0; i < n; i++) {
+      const size_t at = i + (size_t)l * n;
+      f->b[at] = sqrt(m->link * m->variances[l + (size_t)k * s]) * m->mixing[at] * r->scale[i];
+      f->psi[i] -= f->b[at] * f->b[at];
+    }
+  for (size_t at = 0; at < b->nk; at++) f->c[at] = f->b[at] / f->psi[at % (size_t)n];
+  for (int l = 0; l < k * k; l++) f->w[l] = l % (k + 1) == 0;
+  bl_dgemm('T', 'N', k, k, n, 1, f->b, n, f->c, n, 1, f->w, k);
+  bl_dgemm('N', 'N', n, k, n, 1, r->full, n, f->b, n, 0, f->kb, n);
+}
+
+/* The first nk + k of out <- D'F'' x of the correlations, N D' K X K, without forming K X K: with B B' + Psi = K^-1,
+ * K = Psi^-1 - K B B' Psi^-1 and K X K B = Psi^-1 X K B - K B (B' Psi^-1 X K B). The parts of D that multiply b_i, the
+ * sums over j of rho_ij (K X K)_ij, are the diagonal of K X K (K^-1 - D), D = diag(K^-1) - I. Cost: n^2 k. */
+static void closed_pairs(const job *b, int s, const workspace *r, const double *x, double *out) {
+  const closed_form *f = &r->closed;
+  const int n = b->model->n, k = b->model->k;
+  for (int j = 0; j < n; j++) {
+    memcpy(r->x + (size_t)j * n, x + (size_t)j * (j > 0 ? j - 1 : 0) / 2, (size_t)j * sizeof *x);
+    r->x[j * ((size_t)n + 1)] = 0;
+  }
+  bl_dsymm('L', 'U', n, k, b->rows->size[s], r->x, n, f->kb, n, 0, f->xkb, n);
+  bl_dgemm('T', 'N', k, k, n, 1, f->c, n, f->xkb, n, 0, f->inner, k);
+  bl_dgemm('N', 'N', k, k, k, 1, f->inner, k, f->w, k, 0, f->both, k);
+  bl_dgemm('N', 'N', n, k, k, 1, f->xkb, n, f->w, k, 0, f->more, n); /* X Psi^-1 B */
+  bl_dgemm('N', 'N', n, k, k, 1, f->kb, n, f->both, k, 0, f->last, n);
+  for (int i = 0; i < n; i++) {
+    double own = 0, square = 0;
+    for (size_t at = (size_t)i; at < b->nk; at += (size_t)n)
+      own += f->more[at] * f->kb[at], square += f->last[at] * f->kb[at];
+    r->z[i] = own + (1 / r->influence->kept[i] - 1) * (square - 2 * own / f->psi[i]);
+  }
+  bl_dgemm('N', 'N', n, k, k, 1, f->kb, n, f->inner, k, 0, f->last, n);
+  for (int l = 0; l < k; l++) {
+    double total = 0;
+    for (int i = 0; i < n; i++) {
+      const size_t at = i + (size_t)l * n;
+      const double by = f->xkb[at] / f->psi[i] - f->last[at] + f->b[at] * r->z[i];
+      total += f->b[at] * by;
+      out[at] = by * sqrt(b->model->link * b->model->variances[l + (size_t)k * s]) * r->scale[i];
+    }
+    out[b->nk + l] = 0.5 * total;
+  }
+}
+
+/* out [m] <- D'F'' x; `only` as for weigh_dense. */
+static void weigh_and_gather(const job *b, int s, int only, const workspace *r, const double *x, double *out) {
+  if (!b->closed) {
+    weigh(b, s, only, r, x, r->weighted);
+    gather(b, s, r, r->weighted, out);
+    return;
+  }
+  memset(out, 0, b->m * sizeof *out);
+  closed_pairs(b, s, r, x, out);
+  weigh_items(b, s, r, x, r->weighted);
+  gather_items(b, s, r, r->weighted, out);
 }
 
 /* ---- one segment ---- */
@@ -317,9 +408,11 @@ static void add_units(const job *b, int s, workspace *r, double *j) {
   for (int count; (count = bl_units_read(&r->units, s, &at)) > 0;) {
     for (int c = 0; c < count; c++) {
       const double *psi = r->units.psi + b->statistics * (size_t)c;
-      const bool scores = r->influence->kind == BL_TABLE_SCORES;
-      if (!scores) weigh(b, s, -1, r, psi, r->weighted);
-      gather(b, s, r, scores ? psi : r->weighted, r->score + b->m * (size_t)c);
+      double *score = r->score + b->m * (size_t)c;
+      if (r->influence->kind == BL_TABLE_SCORES)
+        gather(b, s, r, psi, score);
+      else
+        weigh_and_gather(b, s, -1, r, psi, score);
     }
     bl_score_sums_add(&r->units, count, b->m, r->score, &r->sums);
   }
@@ -346,11 +439,11 @@ static void segment_task(int64_t item, int thread, void *user) {
     b->failed[s] = true;
     return;
   }
+  if (b->closed) close(b, s, r);
   if (bl_method_covariance(b->model) == BL_COVARIANCE_REGULARISED) scale_information(b->model->n, r->full, r->x, r->qq);
   for (size_t c = 0; c < b->m; c++) {
     const int only = column(b, s, r, c, r->column);
-    weigh(b, s, only, r, r->column, r->weighted);
-    gather(b, s, r, r->weighted, h + b->m * c);
+    weigh_and_gather(b, s, only, r, r->column, h + b->m * c);
   }
   add_units(b, s, r, j);
   if (!b->expected) add_curvature(b, b->model->variances + (size_t)b->model->k * s, r, h);
@@ -514,6 +607,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   b.statistics = b.pairs + b.shared, b.m = b.nk + k + b.shared + (b.margins ? k : 0);
   b.p = b.nk + k * u, b.all = b.p + b.shared + (b.margins ? k * u : 0);
   b.expected = !b.tables || ordinal || k > 64;
+  b.closed = !b.tables && rows->complete && bl_method_covariance(model) != BL_COVARIANCE_REGULARISED;
   bl_blas_hold();
   TRY(allocate(&b));
   TRY(bl_alloc(ctx, bl_mul(b.all, b.all), &h));
