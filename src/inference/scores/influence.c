@@ -21,16 +21,16 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
   const int most = bl_most_levels(coding, n);
   *out = NULL;
   MUST(bl_alloc(ctx, 1, &f));
-  f->n = n, f->coding = coding, f->kind = kind, f->pairs = (size_t)n * (n - 1) / 2;
+  f->n = n, f->coding = coding, f->kind = kind, f->pairs = kind == BL_MARGINS ? 0 : (size_t)n * (n - 1) / 2;
   const size_t planes = (size_t)bl_plane(coding, n);
-  f->statistics = f->pairs + (kind == BL_THRESHOLDS ? planes : bl_coding_ordinal(coding) ? (size_t)n : 0);
+  f->statistics = f->pairs + (kind == BL_THRESHOLDS || kind == BL_MARGINS ? planes : bl_coding_ordinal(coding) ? (size_t)n : 0);
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->information));
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->both));
   MUST(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
   MUST(bl_alloc_for(ctx, f, (size_t)n, &f->kept));
   MUST(bl_alloc_for(ctx, f, (size_t)n, &f->precision));
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->place));
-  for (int j = 1; j < n; j++)
+  for (int j = 1; j < n && f->pairs > 0; j++)
     for (int i = 0; i < j; i++) {
       const size_t rows = (size_t)bl_levels(coding, i), columns = (size_t)bl_levels(coding, j);
       f->place[blica_pair(i, j)] = size;
@@ -136,7 +136,7 @@ void bl_influence_describe(const blica_counts *c, int s, const double *rho, cons
     f->on_margin[2 * p] = -share * per, f->on_margin[2 * p + 1] = (1 - share) * per;
   }
   for (int i = 0; i < f->n; i++) describe_item(f, i, t + bl_plane(f->coding, i), present[bl_plane(f->coding, i)]);
-  for (int j = 1; j < f->n; j++)
+  for (int j = 1; j < f->n && f->pairs > 0; j++)
     for (int i = 0; i < j; i++) {
       const int first = bl_plane(f->coding, i), second = bl_plane(f->coding, j);
       const double have[2] = {fmax(present[first], 1), fmax(present[second], 1)}, at[2] = {t[first], t[second]};
@@ -151,7 +151,7 @@ void bl_influence_describe(const blica_counts *c, int s, const double *rho, cons
 }
 
 void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi) {
-  for (int j = 1; j < f->n; j++) {
+  for (int j = 1; j < f->n && f->pairs > 0; j++) {
     const int columns = bl_levels(f->coding, j);
     for (int i = 0; i < j; i++) {
       const size_t at = (size_t)blica_pair(i, j);
@@ -162,12 +162,13 @@ void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi) {
           (has_i && has_j ? both[x[i] * columns + x[j]] : 0) + (has_i ? first[x[i]] : 0) + (has_j ? second[x[j]] : 0);
     }
   }
+  const bool thresholds = f->kind == BL_THRESHOLDS || f->kind == BL_MARGINS;
   double *more = psi + f->pairs;
   for (int i = 0; f->statistics > f->pairs && i < f->n; i++) {
     const int first = bl_plane(f->coding, i), last = bl_plane(f->coding, i + 1);
     const bool has = x[i] != BLICA_MISSING;
-    if (f->kind != BL_THRESHOLDS) more[i] = has ? f->on_scale[first + i + x[i]] : 0;
-    for (int p = first; f->kind == BL_THRESHOLDS && p < last; p++)
+    if (!thresholds) more[i] = has ? f->on_scale[first + i + x[i]] : 0;
+    for (int p = first; thresholds && p < last; p++)
       more[p] = has ? f->on_margin[2 * p + (x[i] > p - first)] : 0;
   }
 }

@@ -1,19 +1,20 @@
 /* influence.h - what single rows of a segment change of its statistics: correlations of pairs, and either the scales of
- * ordinal items or the thresholds of all columns. */
+ * ordinal items or the thresholds of all columns; or of thresholds alone. */
 #ifndef BL_INFLUENCE_H
 #define BL_INFLUENCE_H
 
 #include "inference/scores/table.h"
 
-typedef enum { BL_SCALES, BL_THRESHOLDS, BL_TABLE_SCORES } bl_statistics;
+typedef enum { BL_SCALES, BL_THRESHOLDS, BL_TABLE_SCORES, BL_MARGINS } bl_statistics;
 
 typedef struct {
   int n;
   const blica_coding *coding; /* borrowed */
   bl_statistics kind;
   size_t pairs;        /* the first statistics are correlations, or with BL_TABLE_SCORES, for method pairwise and two
-                          levels, half the scores of 2x2 tables, */
-  size_t statistics;   /* the others n log-scales, if any item is ordinal, or with BL_THRESHOLDS those of all columns */
+                          levels, half the scores of 2x2 tables; with BL_MARGINS there are none, */
+  size_t statistics;   /* the others n log-scales, if any item is ordinal, or with BL_THRESHOLDS and BL_MARGINS the
+                          thresholds of all columns */
   double *information; /* [pairs] about a correlation in one row, thresholds known */
   double *both;        /* [pairs] rows with both items */
   double *derivatives; /* [2,pairs] with scores: second and first derivative of the objective in the correlation */

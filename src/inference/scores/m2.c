@@ -8,9 +8,11 @@
  * JASA 100, 2005) with diagonal weights, as in diagonally weighted least squares. Its mean and variance under the model
  * are tr UG and 2 tr UGUG, U the matrix of that form and G the covariance of e, both from the units: the trace from
  * all, the other as a mean over pairs of different units of a part of them, without the bias of G G (Chen, Zhang and
- * Zhong, JASA 105, 2010). M2 = df + (T - mean) (2 df / variance)^1/2 is taken as chi-square with df degrees of freedom,
- * the number of residuals less the rank of H (Asparouhov and Muthen, Mplus Web Note 15, 2010). It needs no tables of
- * three and four items: values may be missing, units be clusters, levels many or chosen by nobody.
+ * Zhong, JASA 105, 2010). M2 = df + (T - mean) (2 df / variance)^1/2 is on the scale of chi-square with df degrees of
+ * freedom, the number of residuals less the rank of H (Asparouhov and Muthen, Mplus Web Note 15, 2010). T is a sum of
+ * squares with unequal weights, whose tail is longer than that: p is by the gamma distribution of the same mean and
+ * variance (Satterthwaite, Biometrics Bulletin 2, 1946). It needs no tables of three and four items: values may be
+ * missing, units be clusters, levels many or chosen by nobody.
  * Of margins p is twice the smaller of this one and that of the largest residual, by Bonferroni's inequality: one cut
  * that is shifted in one segment is nothing among all residuals.
  * RMSEA2 = sqrt(u max(0, M2 - df) / (df N)), with u > 1 as Steiger (1998) has it for several groups. The size of the
@@ -39,9 +41,9 @@ typedef struct {
   const bl_rows *rows;
   const blica_counts *counts;
   bool margins, fixed;
-  size_t n, k, planes, pairs, nk, p, first, count; /* statistics first .. first+count-1 of an influence are residuals */
-  bl_pooled *pooled;                               /* shrunk thresholds; it owns all other arrays */
-  bl_influence *influence;                         /* of the segment at hand, with what follows */
+  size_t n, k, planes, pairs, nk, p, count; /* count residuals of a segment: the first statistics of an influence */
+  bl_pooled *pooled;                        /* shrunk thresholds; it owns all other arrays */
+  bl_influence *influence;                  /* of the segment at hand, with what follows */
   bl_units_reader units;
   double *rho, *scale, *total, *t; /* [pairs], [n], [n], [planes] thresholds of the model */
   double *e, *w, *v;               /* [count,u] residuals, their weights, their variances */
@@ -124,17 +126,26 @@ static void gather(job *b, int s, const double *y, double *x) {
   }
 }
 
+/* By how much the spread of the units of segment s around their own mean is too small; *count: of them. */
+static double around_mean(const job *b, int s, double *count) {
+  int64_t first;
+  *count = b->rows->unit_first ? (double)bl_units(b->rows, s, &first) : b->rows->size[s];
+  return *count > 1 ? *count / (*count - 1) : 1;
+}
+
 /* e and v of segment s. */
 static void add_residuals(job *b, int s) {
+  double units;
   double *e = b->e + b->count * (size_t)s, *v = b->v + b->count * (size_t)s;
   const double rows = fmax(b->rows->size[s], 1e-300);
   int64_t at = 0;
   for (int count; (count = bl_units_read(&b->units, s, &at)) > 0;)
     for (int c = 0; c < count; c++) {
-      const double *psi = b->units.psi + b->units.q * (size_t)c + b->first, t = b->units.times[c];
+      const double *psi = b->units.psi + b->units.q * (size_t)c, t = b->units.times[c];
       for (size_t q = 0; q < b->count; q++) e[q] += t * psi[q], v[q] += t * psi[q] * psi[q];
     }
-  for (size_t q = 0; q < b->count; q++) v[q] = fmax(0, v[q] - e[q] * e[q] / rows);
+  const double more = around_mean(b, s, &units);
+  for (size_t q = 0; q < b->count; q++) v[q] = fmax(0, v[q] - e[q] * e[q] / rows) * more;
 }
 
 /* Residuals, weights, H and g. */
@@ -181,18 +192,20 @@ static void whiten(const job *b, double *x, int count) {
 /* Units of segment s, evenly spread, into y and times; returns how many. */
 static int take_sample(job *b, int s, int most) {
   const double *e = b->e + b->count * (size_t)s, rows = fmax(b->rows->size[s], 1e-300);
-  int64_t all = b->rows->first[s + 1] - b->rows->first[s], first, at = 0, seen = 0;
+  double units;
+  const double root = sqrt(around_mean(b, s, &units));
+  int64_t all = b->rows->first[s + 1] - b->rows->first[s], first, at = 0;
   if (b->rows->unit_first) all = bl_units(b->rows, s, &first);
-  const int64_t step = all / most + 1;
   int taken = 0;
+  b->units.step = all / most + 1;
   for (int count; (count = bl_units_read(&b->units, s, &at)) > 0;)
-    for (int c = 0; c < count; c++, seen++) {
-      if (seen % step || taken == most) continue;
-      const double *psi = b->units.psi + b->units.q * (size_t)c + b->first;
+    for (int c = 0; c < count; c++) {
+      const double *psi = b->units.psi + b->units.q * (size_t)c;
       for (size_t q = 0; q < b->count; q++)
-        b->y[q + b->count * (size_t)taken] = psi[q] - b->units.size[c] * e[q] / rows;
+        b->y[q + b->count * (size_t)taken] = root * (psi[q] - b->units.size[c] * e[q] / rows);
       b->times[taken++] = b->units.times[c];
     }
+  b->units.step = 1;
   return taken;
 }
 
@@ -214,14 +227,13 @@ static void products(const job *b, const double *x, size_t rows, int taken, doub
 /* What the units of segment s add to trace, square and shared. */
 static void add_moments(job *b, int s, int most) {
   const double *w = b->w + b->count * (size_t)s, *v = b->v + b->count * (size_t)s, *e = b->e + b->count * (size_t)s;
-  double all = 0, part = 0, projected = 0;
-  int64_t first;
+  double all, part = 0, projected = 0;
   describe(b, s);
   const int taken = take_sample(b, s, most);
   for (size_t q = 0; q < b->count; q++) b->trace += w[q] * v[q], b->noise += w[q] > 0 ? v[q] * b->rows->size[s] : 0;
   if (taken < 2) return;
   for (int r = 0; r < taken; r++) part += b->times[r];
-  all = b->rows->unit_first ? (double)bl_units(b->rows, s, &first) : b->rows->size[s];
+  around_mean(b, s, &all);
   const double per = all / part, pair = all * (all - 1) / (part * (part - 1));
   for (int r = 0; r < taken && !b->fixed; r++) gather(b, s, b->y + b->count * (size_t)r, b->c + b->p * (size_t)r);
   for (int r = 0; r < taken; r++)
@@ -294,7 +306,7 @@ static void finish(const job *b, double statistic, double rank, const double *pa
   if (out->df < 1 || !(b->square > 0)) return;
   const double df = (double)out->df, stretch = sqrt(df / b->square), per = df * rows / u;
   out->m2 = fmax(0, df + (statistic - b->trace) * stretch);
-  out->p = bl_chi2_upper(out->m2, df);
+  out->p = b->trace > 0 ? bl_chi2_upper(statistic * b->trace / b->square, b->trace * b->trace / b->square) : NAN;
   if (b->margins) out->p = fmin(1, 2 * fmin(out->p, used * bl_chi2_upper(out->z * out->z, 1))); /* or the largest one */
   out->rmsea2 = sqrt(fmax(0, out->m2 - df) / per);
   out->rmsea2_low = sqrt(bl_chi2_noncentrality(out->m2, df, 0.95) / per);
@@ -329,7 +341,7 @@ static blica_status allocate(job *b, size_t most) {
                 {&b->c, bl_mul(b->p, most)},
                 {&b->gram, most * most}};
   MUST(bl_pooled_make(ctx, b->model->n, b->model->u, b->rows->coding, true, &b->pooled));
-  MUST(bl_influence_make(ctx, b->model->n, b->rows->coding, BL_THRESHOLDS, &b->influence));
+  MUST(bl_influence_make(ctx, b->model->n, b->rows->coding, b->margins ? BL_MARGINS : BL_SCALES, &b->influence));
   MUST(bl_units_make(ctx, b->influence, b->influence, b->rows, &b->units));
   MUST(bl_alloc_for(ctx, b->pooled, 3 * b->k + 1, &b->place));
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -357,7 +369,7 @@ blica_status bl_m2_test(blica_ctx *ctx, const blica_model *model, const bl_rows 
   double statistic = 0, rank = 0;
   const int most = SAMPLE / model->u > SAMPLE_LEAST ? SAMPLE / model->u : SAMPLE_LEAST;
   *out = (bl_m2){NAN, 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, -1, -1, 0, 0};
-  b.first = margins ? b.pairs : 0, b.count = margins ? b.planes : b.pairs;
+  b.count = margins ? b.planes : b.pairs;
   b.p = b.nk + k * u + (margins ? k * u + b.planes : 0);
   bl_blas_hold();
   TRY(allocate(&b, (size_t)most));

@@ -13,7 +13,7 @@
 
 blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
                            bl_units_reader *r) {
-  *r = (bl_units_reader){.influence = influence, .rows = rows, .q = influence->statistics};
+  *r = (bl_units_reader){.influence = influence, .rows = rows, .q = influence->statistics, .step = 1};
   MUST(bl_alloc_for(ctx, owner, bl_mul(BL_BATCH + 1, r->q), &r->psi));
   MUST(bl_alloc_for(ctx, owner, BL_BATCH, &r->times));
   return bl_alloc_for(ctx, owner, BL_BATCH, &r->size);
@@ -42,9 +42,10 @@ int bl_units_read(const bl_units_reader *r, int s, int64_t *at) {
   const bl_rows *rows = r->rows;
   int64_t first = rows->first[s], last = rows->first[s + 1];
   if (rows->unit_first) last = bl_units(rows, s, &first) + first;
-  const int count = last - first - *at < BL_BATCH ? (int)(last - first - *at) : BL_BATCH;
+  const int64_t left = (last - first - *at + r->step - 1) / r->step;
+  const int count = left < BL_BATCH ? (int)left : BL_BATCH;
   for (int c = 0; c < count; c++) {
-    const int64_t unit = first + *at + c;
+    const int64_t unit = first + *at + c * r->step;
     double *psi = r->psi + r->q * (size_t)c;
     if (rows->unit_first) {
       r->times[c] = 1, r->size[c] = read_unit(r, unit, psi);
@@ -55,7 +56,7 @@ int bl_units_read(const bl_units_reader *r, int s, int64_t *at) {
     r->size[c] = weight > 0 ? square / weight : 0, r->times[c] = square > 0 ? weight * weight / square : 0;
     if (r->size[c] != 1) bl_dscal((int)r->q, r->size[c], psi, 1);
   }
-  *at += count;
+  *at += count * r->step;
   return count;
 }
 

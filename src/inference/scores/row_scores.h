@@ -12,13 +12,15 @@ typedef struct {
   const bl_influence *influence; /* of the segment */
   const bl_rows *rows;
   size_t q;                   /* statistics of a unit */
+  int64_t step;               /* every so many units are read: 1 is all */
   double *psi, *times, *size; /* [q,BL_BATCH] of a unit, [BL_BATCH] how often it is there, and its rows */
 } bl_units_reader;
 
 /* Workspace, freed with `owner`. */
 blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
                            bl_units_reader *reader);
-/* Reads units of segment s from number *at on, which begins at 0. Returns how many; 0 after the last. */
+/* Reads units of segment s from number *at on, which begins at 0 and rises by step. Returns how many; 0 after the
+ * last. */
 int bl_units_read(const bl_units_reader *reader, int s, int64_t *at);
 
 /* What the scores of the units of a segment add up to. */
