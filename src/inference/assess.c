@@ -14,10 +14,6 @@
 #include "num/normal/normal.h"
 #include "ranks/facts.h"
 
-/* Of the squared bias of a prior, the share that turns columns: most of it only shortens them. Chosen on simulated data
- * (bench/results/inference.md). */
-static const double ANGLE_BIAS = 0.4;
-
 enum { NORMAL_DRAWS = 500 };
 
 #define ASSESS(name) #name, BL_FIELD(blica_assess_options, name)
@@ -132,35 +128,26 @@ static void warn_about_prior(blica_ctx *ctx, const blica_model *m) {
 
 /* ---- errors and angles ---- */
 
-/* matrix [p,p] += share times the square of bias [p]; a negative share takes it away again. */
-static void add_bias(size_t p, double share, const double *bias, double *matrix) {
-  for (size_t c = 0; c < p; c++)
-    for (size_t r = 0; r < p; r++) matrix[r + p * c] += share * bias[r] * bias[c];
-}
-
-/* Covariance, bias [p,2] and, where the information of the full likelihood gives them, errors of means and cuts. */
+/* Covariance and, where the information of the full likelihood gives them, errors of means and cuts. */
 static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
-                                    const blica_counts *counts, double *bias, bool *means, blica_assessment *a) {
+                                    const blica_counts *counts, bool *means, blica_assessment *a) {
   blica_status status = BLICA_OK;
   *means = false;
   if (bl_method_covariance(m) == BL_COVARIANCE_INFORMATION)
     status = bl_information_errors(ctx, m, rows, a->covariance, a->mean_se, a->cut_se, means);
-  if (status == BLICA_OK && !*means) status = bl_sandwich(ctx, m, rows, counts, a->covariance, bias);
+  if (status == BLICA_OK && !*means) status = bl_sandwich(ctx, m, rows, counts, a->covariance);
   return status;
 }
 
-/* Angles and expected MCS, and errors of means and cuts unless they are there, by draws of the asymptotic distribution;
- * then a->covariance has all of the bias. */
+/* Angles and expected MCS, and errors of means and cuts unless they are there, by draws of the asymptotic
+ * distribution. */
 static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const blica_counts *counts, uint64_t seed,
-                                     const double *bias, bool means, blica_assessment *a) {
+                                     bool means, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters;
   BL_OWNED bl_axes *axes = NULL;
-  add_bias(p, ANGLE_BIAS, bias, a->covariance);
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
-  add_bias(p, -ANGLE_BIAS, bias, a->covariance);
-  add_bias(p, 1, bias + p, a->covariance);
   if (!means) status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
   if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
     bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
@@ -174,12 +161,10 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
                                uint64_t seed, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters, nk = (size_t)m->n * m->k;
-  BL_OWNED double *bias = NULL;
   bool means;
   bl_threshold_errors(counts, a->threshold_se);
-  TRY(bl_alloc(ctx, 2 * p, &bias));
   TRY(bl_alloc_for(ctx, a, p * p, &a->covariance));
-  status = find_covariance(ctx, m, rows, counts, bias, &means, a);
+  status = find_covariance(ctx, m, rows, counts, &means, a);
   if (status == BLICA_ERR_NUMERIC) {
     bl_warn(ctx, "no asymptotic errors: %s", blica_message(ctx));
     a->covariance = NULL;
@@ -187,7 +172,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
     goto done;
   }
   if (status != BLICA_OK) goto done;
-  TRY(asymptotic_draws(ctx, m, counts, seed, bias, means, a));
+  TRY(asymptotic_draws(ctx, m, counts, seed, means, a));
   for (size_t i = 0; i < p; i++)
     *(i < nk ? &a->mixing_se[i] : &a->log_variance_se[i - nk]) = sqrt(fmax(0, a->covariance[i * (p + 1)]));
 done:

@@ -63,6 +63,12 @@ blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle,
   return BLICA_OK;
 }
 
+/* x [n] <- the column plus x, less what of x is along the column: lengths do not err by angles. */
+static void turn(int n, const double *column, double *x) {
+  const double along = bl_ddot(n, column, 1, x, 1) / fmax(bl_ddot(n, column, 1, column, 1), 1e-300);
+  bl_daxpy(n, 1 - along, column, 1, x, 1);
+}
+
 blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const double *covariance, size_t p, uint64_t seed,
                             int draws, bl_axes **out) {
   blica_status status;
@@ -84,8 +90,8 @@ blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const doub
   for (int d = 0; d < draws; d++) {
     bl_rng rng = bl_rng_make(seed, (uint64_t)d);
     for (int i = 0; i < nk; i++) z[i] = bl_rng_normal(&rng) * sqrt(fmax(0, values[i]));
-    memcpy(a, model->mixing, size * sizeof *a);
-    bl_dgemv('N', nk, nk, 1, root, nk, z, 1, 1, a, 1);
+    bl_dgemv('N', nk, nk, 1, root, nk, z, 1, 0, a, 1);
+    for (int j = 0; j < model->k; j++) turn(model->n, model->mixing + (size_t)model->n * j, a + (size_t)model->n * j);
     TRY(bl_axes_take(ctx, model, a, d, axes));
   }
   *out = bl_take(&axes);

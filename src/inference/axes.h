@@ -20,7 +20,8 @@ blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out
 blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes);
 /* Root mean square [k] and 90 % quantile [k] of the angles, mean of the MCS. */
 blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs);
-/* Draws from the normal distribution around the model's A with this covariance, [nk,nk], leading dimension p. */
+/* Draws from the normal distribution around the model's A with this covariance, [nk,nk], leading dimension p, without
+ * changes of lengths of columns. */
 blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const double *covariance, size_t p, uint64_t seed,
                             int draws, bl_axes **out);
 

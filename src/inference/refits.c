@@ -183,10 +183,9 @@ static double differences(const blica_model *m, const blica_model *fit, const in
 static blica_status in_errors(blica_ctx *ctx, const blica_model *fit, const bl_rows *rows, const blica_counts *counts,
                               const double *difference, bl_optimum *out) {
   const size_t p = (size_t)(fit->n + fit->u) * (size_t)fit->k;
-  BL_OWNED double *covariance = NULL, *bias = NULL;
+  BL_OWNED double *covariance = NULL;
   MUST(bl_alloc(ctx, bl_mul(p, p), &covariance));
-  MUST(bl_alloc(ctx, 2 * p, &bias));
-  const blica_status status = bl_sandwich(ctx, fit, rows, counts, covariance, bias);
+  const blica_status status = bl_sandwich(ctx, fit, rows, counts, covariance);
   out->distance = out->mcs > SAME_MCS ? 0 : INFINITY;
   if (status == BLICA_ERR_NUMERIC) return BLICA_OK;
   MUST(status);

@@ -18,11 +18,13 @@
  * Where a fit used the margins (docs/method.md, equation 33; its note margin_misfit), x_s has the thresholds too, with
  * the fit's weights, and the parameters the means and cuts, which are eliminated.
  * D_s is sparse, a pair having 3k parameters, and F'' is applied to matrices: nothing of size pairs times parameters is
- * made. J is multiplied by N_s / (N_s - parameters of the segment), as in regression. A prior shrinks the estimate by
- * H^-1 P theta, theta being the truth, which is further out than the estimate by as much; this bias, at the estimate
- * and there, is given beside the covariance.
- * The result is brought to the scale where the mean of each log v is 0. Reference: Godambe, Ann. Math. Stat. 31 (1960);
- * Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked against lavaan's PML and by simulation. */
+ * made. J is multiplied by N_s / (N_s - parameters of the segment), as in regression.
+ * A prior shrinks the estimate by H^-1 P theta, theta being the truth, which is further out than the estimate by as
+ * much. Of this bias the columns' lengths and log v are taken as they follow from the estimate, squared; of directions,
+ * which the estimate says little of, the mean square over thetas from the prior, H^-1 P H^-1, of which SHARE is right
+ * on simulated data (bench/results/inference.md). The result is brought to the scale where the mean of each log v is 0.
+ * Reference: Godambe, Ann. Math. Stat. 31 (1960); Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked
+ * against lavaan's PML and by simulation. */
 #include "inference/errors.h"
 
 #include <math.h>
@@ -36,6 +38,7 @@
 #include "num/normal/normal.h"
 
 enum { TOGETHER = 8 }; /* segments whose blocks are in memory at a time */
+static const double SHARE = 0.25;
 
 /* The matrices of D'F'' x in closed form (closed_pairs): B, Psi^-1 B, K B, N X K B, and work; I + B'Psi^-1 B, and work;
  * Psi. */
@@ -468,24 +471,25 @@ static void scatter(const job *b, int s, const double *block, double *full) {
     }
 }
 
-/* Adds the prior's precision to h and puts its gradient P theta into bias. Without a prior, the scale of each column is
- * fixed by mean log v = 0, which changes nothing else. */
-static void add_prior(const job *b, double *h, double *bias) {
+/* The precision of the prior of parameter i of A and log v; 0 without one. */
+static double prior_precision(const job *b, size_t i) {
   const double mixing = b->model->fit.prior_mixing, variance = b->model->fit.prior_variance;
+  return !isfinite(mixing) || !isfinite(variance) ? 0 : i < b->nk ? 1 / (mixing * mixing) : 1 / (variance * variance);
+}
+
+/* Adds the prior's precision to h, and its share to j. Without a prior, the scale of each column is fixed by mean log v
+ * = 0, which changes nothing else. */
+static void add_prior(const job *b, double *h, double *j) {
   const size_t k = (size_t)b->model->k, u = (size_t)b->model->u;
-  memset(bias, 0, 2 * b->all * sizeof *bias);
   for (size_t i = b->p; i < b->all; i++) { /* means have a prior; an item that no segment shows the scale of has none */
     if (i >= b->p + b->shared) h[i * (b->all + 1)] += 1 / (BL_MEAN_SD * BL_MEAN_SD);
     if (!(h[i * (b->all + 1)] > 0)) h[i * (b->all + 1)] = 1;
   }
-  if (isfinite(mixing) && isfinite(variance)) {
-    for (size_t i = 0; i < b->p; i++) {
-      const double precision = i < b->nk ? 1 / (mixing * mixing) : 1 / (variance * variance);
-      h[i * (b->all + 1)] += precision;
-      bias[i] = precision * (i < b->nk ? b->model->mixing[i] : log(b->model->variances[i - b->nk]));
-    }
-    return;
+  for (size_t i = 0; i < b->p; i++) {
+    h[i * (b->all + 1)] += prior_precision(b, i);
+    j[i * (b->all + 1)] += SHARE * prior_precision(b, i);
   }
+  if (prior_precision(b, 0) > 0) return;
   double trace = 0;
   for (size_t i = b->nk; i < b->p; i++) trace += h[i * (b->all + 1)];
   const double weight = fmax(trace / (double)(b->p - b->nk), 1e-300);
@@ -516,21 +520,28 @@ static void transpose(double *x, size_t p) {
     }
 }
 
-/* bias [all,2], its first column being P theta, <- H^-1 P theta and H^-1 P (theta + H^-1 P theta). */
+/* bias [all] <- H^-1 P (theta + H^-1 P theta) in canonical scale; of A only what is along its columns. */
 static void solve_bias(const job *b, const double *h, double *bias) {
-  const int p = (int)b->all;
-  const double mixing = b->model->fit.prior_mixing, variance = b->model->fit.prior_variance;
-  double *further = bias + b->all;
-  if (!isfinite(mixing) || !isfinite(variance)) return;
-  bl_dpotrs('L', p, 1, h, p, bias, p);
-  for (size_t i = 0; i < b->p; i++)
-    further[i] = i < b->nk ? (b->model->mixing[i] + bias[i]) / (mixing * mixing)
-                           : (log(b->model->variances[i - b->nk]) + bias[i]) / (variance * variance);
-  bl_dpotrs('L', p, 1, h, p, further, p);
-  canonical_rows(b, bias, 2);
+  const blica_model *m = b->model;
+  const int all = (int)b->all, n = m->n;
+  memset(bias, 0, b->all * sizeof *bias);
+  for (int round = 0; round < 2; round++) {
+    for (size_t i = 0; i < b->all; i++) {
+      const double theta = i < b->nk ? m->mixing[i] : i < b->p ? log(m->variances[i - b->nk]) : 0;
+      bias[i] = i < b->p ? prior_precision(b, i) * (theta + bias[i]) : 0;
+    }
+    bl_dpotrs('L', all, 1, h, all, bias, all);
+  }
+  canonical_rows(b, bias, 1);
+  for (int l = 0; l < m->k; l++) {
+    const double *a = m->mixing + (size_t)n * l;
+    double *x = bias + (size_t)n * l;
+    const double length = bl_ddot(n, a, 1, x, 1) / fmax(bl_ddot(n, a, 1, a, 1), 1e-300);
+    for (int i = 0; i < n; i++) x[i] = length * a[i];
+  }
 }
 
-/* j <- H^-1 J H^-1, and bias as solve_bias has it, in canonical scale; h is overwritten. */
+/* j <- H^-1 J H^-1 in canonical scale, and the square of the bias; h is overwritten. bias [all] is workspace. */
 static blica_status solve(const job *b, double *h, double *j, double *bias) {
   const int p = (int)b->all;
   for (size_t c = 0; c < b->all; c++)
@@ -545,6 +556,7 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
     canonical_rows(b, j, b->all);
     transpose(j, b->all);
   }
+  bl_dger(p, p, 1, bias, 1, bias, 1, j, p);
   return BLICA_OK;
 }
 
@@ -567,7 +579,7 @@ static blica_status attempt(job *b, double *h, double *j, double *bias) {
       scatter(b, s, b->j + block * (size_t)(s - b->first), j);
     }
   }
-  add_prior(b, h, bias);
+  add_prior(b, h, j);
   return solve(b, h, j, bias);
 }
 
@@ -595,11 +607,11 @@ static bool margins_of(const blica_model *m, double *misfit) {
 }
 
 blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
-                         double *covariance, double *bias) {
+                         double *covariance) {
   blica_status status;
   const size_t n = (size_t)model->n, k = (size_t)model->k, u = (size_t)model->u;
   job b = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .nk = n * k, .pairs = n * (n - 1) / 2};
-  BL_OWNED double *h = NULL, *j = NULL, *pull = NULL;
+  BL_OWNED double *h = NULL, *j = NULL, *bias = NULL;
   const bool ordinal = bl_coding_ordinal(rows->coding);
   b.tables = bl_method_covariance(model) == BL_COVARIANCE_TABLES;
   b.margins = !ordinal && !b.tables && margins_of(model, &b.misfit);
@@ -612,15 +624,14 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   TRY(allocate(&b));
   TRY(bl_alloc(ctx, bl_mul(b.all, b.all), &h));
   TRY(bl_alloc(ctx, bl_mul(b.all, b.all), &j));
-  TRY(bl_alloc(ctx, 2 * b.all, &pull));
-  status = attempt(&b, h, j, pull);
+  TRY(bl_alloc(ctx, b.all, &bias));
+  status = attempt(&b, h, j, bias);
   if (status == BLICA_ERR_NUMERIC &&
       !b.expected) { /* not at a minimum of the objective itself, as with learned priors */
     b.expected = true;
-    status = attempt(&b, h, j, pull);
+    status = attempt(&b, h, j, bias);
   }
   if (status != BLICA_OK) goto done;
-  for (size_t c = 0; c < 2; c++) memcpy(bias + b.p * c, pull + b.all * c, b.p * sizeof *bias);
   for (size_t c = 0; c < b.p; c++) memcpy(covariance + b.p * c, j + b.all * c, b.p * sizeof *covariance);
 done:
   bl_blas_release();
