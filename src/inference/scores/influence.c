@@ -23,7 +23,9 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
   MUST(bl_alloc(ctx, 1, &f));
   f->n = n, f->coding = coding, f->kind = kind, f->pairs = kind == BL_MARGINS ? 0 : (size_t)n * (n - 1) / 2;
   const size_t planes = (size_t)bl_plane(coding, n);
-  f->statistics = f->pairs + (kind == BL_THRESHOLDS || kind == BL_MARGINS ? planes : bl_coding_ordinal(coding) ? (size_t)n : 0);
+  f->statistics = f->pairs + (kind == BL_THRESHOLDS || kind == BL_MARGINS ? planes
+                              : bl_coding_ordinal(coding)                 ? (size_t)n
+                                                                          : 0);
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->information));
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->both));
   MUST(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
@@ -168,7 +170,6 @@ void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi) {
     const int first = bl_plane(f->coding, i), last = bl_plane(f->coding, i + 1);
     const bool has = x[i] != BLICA_MISSING;
     if (!thresholds) more[i] = has ? f->on_scale[first + i + x[i]] : 0;
-    for (int p = first; thresholds && p < last; p++)
-      more[p] = has ? f->on_margin[2 * p + (x[i] > p - first)] : 0;
+    for (int p = first; thresholds && p < last; p++) more[p] = has ? f->on_margin[2 * p + (x[i] > p - first)] : 0;
   }
 }
