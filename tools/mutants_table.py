@@ -138,7 +138,7 @@ MUTANTS = [
     ("src/inference/scores/rows.c", "rows->segments, data->u, data->segments, place));\n  for (int s = 0; s < rows->u; s++) segment[place[s]] = s;", "rows->segments, data->u, data->segments, place));\n  for (int s = 0; s < rows->u; s++) segment[s] = place[s];", "unit/test_rows"),
     ("src/inference/scores/rows.c", "drawn < count ? drawn : count - 1", "drawn < count - 1 ? drawn : 0", "unit/test_rows"),
     ("src/inference/scores/rows.c", "value : value >= rows->level[p];", "value : value == rows->level[p];", "unit/test_rows"),
-    ("src/inference/axes.c", "list[(int)(0.9 * (draws - 1) + 0.5)];", "list[draws - 1];", "unit/test_axes"),
+    ("src/inference/axes.c", "list[(int)(share * (count - 1) + 0.5)];", "list[count - 1];", "unit/test_axes"),
     ("src/inference/axes.c", "axes->sign[at + j] * from[i];", "from[i];", "unit/test_axes"),
     ("src/inference/axes.c", "memcpy(root + size * c, covariance + p * c,", "memcpy(root + size * c, covariance + size * c,", "unit/test_axes"),
     ("src/inference/axes.c", "mixing + n * (size_t)axes->match[at + j];", "mixing + n * j;", "unit/test_axes"),

@@ -147,7 +147,7 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
   const size_t p = (size_t)a->parameters;
   BL_OWNED bl_axes *axes = NULL;
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
-  TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
+  TRY(bl_axes_summary(ctx, axes, false, a->angle, a->angle_bound, &a->expected_mcs));
   if (!means) status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
   if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
     bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
@@ -185,7 +185,8 @@ static void take_larger(size_t count, const double *b, double *a) {
 }
 
 /* The bootstrap. Where refits move the estimate further than its asymptotic distribution says, the data determine it
- * less than the curvature at the estimate suggests: the larger errors and angles are reported. */
+ * less than the curvature at the estimate suggests: the larger errors and angles are reported. Angles are those of the
+ * median refit: refits begin at one point, so that a few of them end at another optimum than the fit would. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   BL_OWNED bl_axes *axes = NULL;
@@ -195,7 +196,7 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
   MUST(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
                     a->mean_se_bootstrap, a->stability, &axes));
   MUST(bl_alloc(ctx, 2 * k, &angle));
-  MUST(bl_axes_summary(ctx, axes, angle, angle + k, &mcs));
+  MUST(bl_axes_summary(ctx, axes, true, angle, angle + k, &mcs));
   take_larger(k, angle, a->angle);
   take_larger(k, angle + k, a->angle_bound);
   take_larger((size_t)m->n * k, a->mixing_se_bootstrap, a->mixing_se);

@@ -44,9 +44,17 @@ blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double
   return BLICA_OK;
 }
 
-blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs) {
+/* The element that a share of the others is below; sorts the list. */
+static double quantile(int count, double share, double *list) {
+  qsort(list, (size_t)count, sizeof *list, bl_rising);
+  return list[(int)(share * (count - 1) + 0.5)];
+}
+
+blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, bool median, double *angle, double *bound,
+                             double *mcs) {
   const int draws = axes->draws;
   BL_OWNED double *list = NULL;
+  double mean = 0;
   MUST(bl_alloc(ctx, (size_t)draws, &list));
   for (int j = 0; j < axes->k; j++) {
     double squares = 0;
@@ -54,12 +62,11 @@ blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle,
       list[d] = axes->angle[j + (size_t)axes->k * d];
       squares += list[d] * list[d] / draws;
     }
-    qsort(list, (size_t)draws, sizeof *list, bl_rising);
-    angle[j] = sqrt(squares);
-    bound[j] = list[(int)(0.9 * (draws - 1) + 0.5)];
+    bound[j] = quantile(draws, 0.9, list);
+    angle[j] = median ? quantile(draws, 0.5, list) : sqrt(squares);
   }
-  *mcs = 0;
-  for (int d = 0; d < draws; d++) *mcs += axes->mcs[d] / draws;
+  for (int d = 0; d < draws; d++) list[d] = axes->mcs[d], mean += axes->mcs[d] / draws;
+  *mcs = median ? quantile(draws, 0.5, list) : mean;
   return BLICA_OK;
 }
 
