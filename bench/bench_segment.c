@@ -187,7 +187,8 @@ static double engine_values(const blica_model *m, const bl_series *x, blica_engi
   double *own = malloc((size_t)x->patterns->count * sizeof *own);
   must(bl_likelihood_make(ctx, x->patterns, segment, m->n, m->k, 1, engine, BL_MVN_BLOCK, &l));
   for (int s = 0; s < m->u; s++) {
-    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, m->means + s * m->k, NULL};
+    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, m->means + s * m->k,
+                              NULL, NULL};
     must(bl_likelihood_order(ctx, l, &params));
     must(bl_likelihood_values(ctx, l, &params, &accuracy, own));
     for (int64_t p = 0; p < x->patterns->count; p++) log_p[p * m->u + s] = own[p];

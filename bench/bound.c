@@ -126,7 +126,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   bl_share share = {0};
   const int segment = 0;
   const blica_model *m = w->model;
-  bl_params params = {w->n, w->k, 1, m->link, m->mixing, m->variances, m->means, m->cuts};
+  bl_params params = {w->n, w->k, 1, m->link, m->mixing, m->variances, m->means, m->cuts, NULL};
   bl_accuracy accuracy = {.nodes = NODES, .points = BL_MVN_BLOCK};
   w->exact = w->n <= MOST_EXACT, w->total = 0;
   memset(w->moments, 0, sizeof(double) * (size_t)w->size * (size_t)w->size);

@@ -7,7 +7,13 @@ Each design draws mixing matrix, cuts, variances and means of the sources anew i
 item differs in one segment, its cut by a shift in standard deviations of its latent response, or its row of A by a
 factor. Columns: the share of other items (of all, without a difference) with p <= .05 over all segments and in single
 segments, the share of sets in which anything is set apart, of sets in which the item that differs is set apart in its
-segment, and seconds per set, of fit and tests."""
+segment, and seconds per set, of fit and tests.
+
+       /usr/bin/python3 bench/invariance.py PROGRAM free [SETS] [ROW ...]   writes the table of `--free` to stdout
+
+Two items differ in some segments, both in cuts and row of A. Columns: mean 1 - MCS of A where no item differs, and where
+they do, fitted without --free, with --free auto, and with the list of what differs; the last two over the first; the share
+of item and segment pairs that differ and are freed, the mean number of others that are; seconds of the fit with auto."""
 import json
 import os
 import subprocess
@@ -16,7 +22,7 @@ import tempfile
 import time
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.optimize import linear_sum_assignment
 
 LINK = np.pi / 8
 DESIGNS = {  # name: n, k, u, rows, levels, sd of cuts, sd of means, log sd ratio
@@ -34,7 +40,25 @@ DESIGNS = {  # name: n, k, u, rows, levels, sd of cuts, sd of means, log sd rati
 POWER = [("none", 0), ("cut", 0.3), ("cut", 0.5), ("loading", 0.5), ("loading", -1)]
 
 
-def draw(rng, n, k, u, rows, levels=2, cuts=0.5, means=0.5, change=0.5, missing=0.0, kind="none", size=0.0):
+FREE = {  # name: design, segments in which each of two items differs (0: none does), shift of its cuts, factor of its row
+    "binary k=2, none": ("binary k=2", 0, 0.0, 1.0),
+    "5 levels k=2, none": ("5 levels k=2", 0, 0.0, 1.0),
+    "unequal rows, none": ("unequal rows", 0, 0.0, 1.0),
+    "binary k=2, cuts .5, 1 segment": ("binary k=2", 1, 0.5, 1.0),
+    "binary k=2, cuts .5, rows halved, 1 segment": ("binary k=2", 1, 0.5, 0.5),
+    "binary k=2, cuts .5, rows reversed, 1 segment": ("binary k=2", 1, 0.5, -1.0),
+    "binary k=2, cuts .5, rows halved, 2 segments": ("binary k=2", 2, 0.5, 0.5),
+    "binary k=2, cuts .5, rows reversed, 2 segments": ("binary k=2", 2, 0.5, -1.0),
+    "binary k=2, cuts .5, rows reversed, 3 segments": ("binary k=2", 3, 0.5, -1.0),
+    "5 levels k=2, cuts .5, rows reversed, 1 segment": ("5 levels k=2", 1, 0.5, -1.0),
+    "5 levels k=2, cuts .5, rows reversed, 2 segments": ("5 levels k=2", 2, 0.5, -1.0),
+}
+
+
+def draw(rng, n, k, u, rows, levels=2, cuts=0.5, means=0.5, change=0.5, missing=0.0, kind="none", size=0.0, differ=(),
+         factor=1.0):
+    """Rows, their segments, the item and segment that differ, and A. differ: more pairs of item and segment, whose cuts
+    are higher by `size` and whose rows of A are `factor` times the common one."""
     mixing = rng.standard_normal((n, k))
     scale = np.sqrt(1 / LINK + (mixing**2).sum(1))
     if levels == 2:
@@ -53,12 +77,15 @@ def draw(rng, n, k, u, rows, levels=2, cuts=0.5, means=0.5, change=0.5, missing=
             a[item] *= size
         if s == at and kind == "cut":
             t[item] += size * np.sqrt(1 / LINK + (a[item] ** 2 * sd**2).sum())
+        for i in [i for i, where in differ if where == s]:
+            a[i] *= factor
+            t[i] += size * np.sqrt(1 / LINK + (a[i] ** 2 * sd**2).sum())
         q = np.sqrt(LINK) * (z @ a.T) + rng.standard_normal((N, n))
         y = (q[:, :, None] > np.sqrt(LINK) * t[None]).sum(2)
         y[rng.random(y.shape) < missing] = -1
         x.append(y)
         segment += [s + 1] * N
-    return np.vstack(x), np.array(segment), item, at
+    return np.vstack(x), np.array(segment), item, at, mixing
 
 
 def write(path, x, segment):
@@ -72,7 +99,7 @@ def run(program, *arguments):
 
 def one_set(program, folder, seed, design, kind, size):
     rng = np.random.default_rng(seed)
-    x, segment, item, at = draw(rng, kind=kind, size=size, **design)
+    x, segment, item, at, _ = draw(rng, kind=kind, size=size, **design)
     data, model = os.path.join(folder, "d.csv"), os.path.join(folder, "m.json")
     write(data, x, segment)
     levels = ["--ordinal"] if design.get("levels", 2) > 2 else []
@@ -109,7 +136,60 @@ def row(program, folder, name, design, kind, size, sets):
         "-" if kind == "none" else "%.2f / %.2f" % tuple(named.mean(0)), "%.2f" % np.mean(seconds)), flush=True)
 
 
+def mcs(a, b):
+    cosine = np.abs((a / np.linalg.norm(a, axis=0)).T @ (b / np.linalg.norm(b, axis=0)))
+    return np.mean(cosine[linear_sum_assignment(-cosine)])
+
+
+def fit(program, folder, drawn, design, *free):
+    """1 - MCS, and what was freed."""
+    data, model = os.path.join(folder, "d.csv"), os.path.join(folder, "m.json")
+    write(data, drawn[0], drawn[1])
+    levels = ["--ordinal"] if design.get("levels", 2) > 2 else []
+    run(program, "fit", data, "--sources", str(design["k"]), "--out", model, *levels, *free)
+    with open(model) as file:
+        found = json.load(file)
+    freed = {"%s@%s" % (f["item"], f["segment"]) for f in found.get("free", [])}
+    return 1 - mcs(np.array(found["mixing"]), drawn[4]), freed
+
+
+def free_row(program, folder, name, sets):
+    base, segments, shift, factor = FREE[name]
+    design, lines = DESIGNS[base], []
+    for r in range(sets):
+        rng = np.random.default_rng(60000 + r)
+        differ = [(int(i), int(s)) for i in rng.choice(design["n"], 2, replace=False)
+                  for s in rng.choice(design["u"], segments, replace=False)]
+        true = {"x%d@%d" % (i + 1, s + 1) for i, s in differ}
+        without, drawn = (draw(np.random.default_rng(70000 + r), size=shift, factor=factor, differ=d, **design)
+                          for d in ((), differ))
+        clean, dif = fit(program, folder, without, design)[0], fit(program, folder, drawn, design)[0]
+        began = time.perf_counter()
+        auto, freed = fit(program, folder, drawn, design, "--free", "auto")
+        took = time.perf_counter() - began
+        names = ",".join(("cuts:" if factor == 1 else "") + t for t in sorted(true))
+        given = fit(program, folder, drawn, design, *(["--free", names] if true else []))[0]
+        lines.append([clean, dif, auto, given, len(true & freed) / max(1, len(true)), len(freed - true), bool(freed), took])
+    m = np.mean(lines, 0)
+    print("| %s | %d | %.4f | %.4f | %.4f | %.4f | %s | %s | %.2f | %.2f | %.2f |" % (
+        name, sets, m[0], m[1], m[2], m[3], "**%.2f**, %.2f" % (m[2] / m[0], m[3] / m[0]),
+        "%.2f" % m[4] if segments else "-", m[5], m[6], m[7]), flush=True)
+
+
+def free_table(program, sets, wanted):
+    print("| design | sets | 1 - MCS, no item differs | not freed | auto | list | auto, list over the first | differ and freed | "
+          "others freed | sets with any freed | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FREE:
+            if not wanted or name in wanted:
+                free_row(program, folder, name, sets)
+
+
 def main():
+    if sys.argv[2:3] == ["free"]:
+        free_table(os.path.abspath(sys.argv[1]), int(sys.argv[3]) if len(sys.argv) > 3 else 30, sys.argv[4:])
+        return
     program, sets = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
     wanted = sys.argv[3:]
     print("| design, %d sets | difference | cuts, over all | cuts, in a segment | loadings, over all | loadings, in a "

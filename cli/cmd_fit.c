@@ -40,11 +40,16 @@ static void describe(program *p, fit_input *in) {
   blica_check_free(found);
 }
 
-/* Rows are kept only for a method that needs them. Otherwise they are counted as they are read, and any number of them
+/* Whether items that differ are sought, which takes the rows. */
+static bool finds_items(const fit_values *v) {
+  return v->options.free && strcmp(v->options.free, "auto") == 0;
+}
+
+/* Rows are kept only where the fit needs them. Otherwise they are counted as they are read, and any number of them
  * fits in memory. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
-  const bool rows = !table_is_counts(path) && method_needs_rows(v->options.method);
+  const bool rows = !table_is_counts(path) && (method_needs_rows(v->options.method) || finds_items(v));
   const int code = rows ? read_rows(p, path) : read_counts(p, path);
   if (code != EXIT_OK) return code;
   in->n = rows ? p->rows->n : p->counts->n;
@@ -92,6 +97,61 @@ static void print_sources(const blica_model *m, FILE *to) {
   putc('\n', to);
 }
 
+/* ---- items that were estimated apart ---- */
+
+static double note_of(const blica_model *m, const char *name) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
+  return NAN;
+}
+
+/* How many cuts of item i come before its first, and in all. */
+static int cuts_of(const blica_model *m, int i, int *first) {
+  *first = m->coding ? m->coding->first[i] : i;
+  return m->coding ? m->coding->first[i + 1] - *first : 1;
+}
+
+static double shown_number(double x) {
+  return round(100 * x) / 100 + 0.0; /* not -0.00 */
+}
+
+static void print_numbers(const char *what, int count, const double *here, const double *common, int stride, FILE *to) {
+  fprintf(to, "%s", what);
+  for (int c = 0; c < count; c++) fprintf(to, " %.2f", shown_number(here[c * stride]));
+  fputs(" (others", to);
+  for (int c = 0; c < count; c++) fprintf(to, " %.2f", shown_number(common[c * stride]));
+  putc(')', to);
+}
+
+/* What has cuts, or cuts and a row of A, of its own. */
+static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
+  enum { LISTED = 20 };
+  const double before = note_of(m, "expected_mcs_common"), after = note_of(m, "expected_mcs_freed");
+  const double both = note_of(m, "mcs_common_freed");
+  int count = 0, first;
+  for (int s = 0; m->freed && s < m->u; s++)
+    for (int i = 0; i < m->n; i++) {
+      const int kind = m->freed[i + m->n * s], cuts = cuts_of(m, i, &first);
+      if (!kind || ++count > LISTED) continue;
+      put_short(m->variables[i], to);
+      fputs(" in ", to);
+      put_short(m->segments[s], to);
+      print_numbers(": cuts", cuts, m->own_cuts + first + (size_t)m->planes * (size_t)s, m->cuts + first, 1, to);
+      if (kind == BLICA_FREED_ROW)
+        print_numbers(", loadings", m->k, m->own_mixing + i + (size_t)m->n * (size_t)m->k * (size_t)s, m->mixing + i,
+                      m->n, to);
+      putc('\n', to);
+    }
+  if (count > LISTED) fprintf(to, "and %d more, in %s\n", count - LISTED, v->out);
+  if (count == 1) fputs("Freed: one item in one segment.\n", to);
+  if (count > 1) fprintf(to, "Freed: %d pairs of an item and a segment.\n", count);
+  if (!count && finds_items(v)) fputs("Freed: nothing; no item is shown to differ between segments.\n", to);
+  if (isfinite(both))
+    fprintf(to, "MCS of the loadings with those before freeing: %.3f. Expected MCS before %.3f, now %.3f.\n", both,
+            before, after);
+  if (count || finds_items(v)) putc('\n', to);
+}
+
 static void print_design(program *p, const blica_model *m, FILE *to) {
   int64_t statistics, unknowns;
   blica_identification *found = NULL;
@@ -113,19 +173,20 @@ static void print_design(program *p, const blica_model *m, FILE *to) {
 
 /* The answer of a fit: what is in the data (words, "" where that is not known), loadings sorted by source, each source
  * in words, what the design can determine, how the starts ended, and the next command. */
-static void print_summary(program *p, const blica_model *m, FILE *to, const char *out, const char *words) {
+static void print_summary(program *p, const fit_values *v, const blica_model *m, FILE *to, const char *words) {
   char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
   const char *data = p->operands[0];
   if (*words) fprintf(to, "%s\n\n", words);
   if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, NULL, to);
   print_sources(m, to);
+  print_freed(v, m, to);
   print_design(p, m, to);
   fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
   starts_words(&m->fit, starts);
   if (*starts) fprintf(to, "Starts: %s\n", starts);
   const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
-  shell_word(out, model_word), shell_word(data, data_word);
-  if (is_standard_output(out)) return;
+  shell_word(v->out, model_word), shell_word(data, data_word);
+  if (is_standard_output(v->out)) return;
   fputs("Next:\n", to);
   if (rows) fprintf(to, "  blica assess %s %s%s\n", model_word, data_word, p->reading);
 #ifdef BLICA_REPORT
@@ -149,6 +210,25 @@ static void print_details(const blica_fit_report *fit) {
   for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
 }
 
+static json_t *freed_items(const blica_model *m) {
+  json_t *list = json_array();
+  int first;
+  for (int s = 0; m->freed && s < m->u; s++)
+    for (int i = 0; i < m->n; i++) {
+      const int kind = m->freed[i + m->n * s], cuts = cuts_of(m, i, &first);
+      if (!kind) continue;
+      json_t *one = json_pack("{s:o,s:o,s:o}", "item", json_text(m->variables[i]), "segment", json_text(m->segments[s]),
+                              "cuts", json_numbers(m->own_cuts + first + (size_t)m->planes * (size_t)s, cuts));
+      json_t *row = json_array();
+      for (int l = 0; l < m->k && kind == BLICA_FREED_ROW; l++)
+        json_array_append_new(row, json_number(m->own_mixing[i + (size_t)m->n * (size_t)(l + m->k * s)]));
+      json_object_set_new(one, "mixing", kind == BLICA_FREED_ROW ? row : json_null());
+      if (kind != BLICA_FREED_ROW) json_decref(row);
+      json_array_append_new(list, one);
+    }
+  return list;
+}
+
 static int print_record(const blica_model *m, const char *out, double rows) {
   const blica_fit_report *fit = &m->fit;
   json_t *notes = json_object(), *starts = json_array();
@@ -164,11 +244,12 @@ static int print_record(const blica_model *m, const char *out, double rows) {
   return json_print(json_members(
       "out:t method:t variables:i sources:i segments:i rows:n notes:o objective:n stop:t iterations:w evaluations:w "
       "condition:n best_start:i prior_mixing:n prior_variance:n seed:u seconds:n seconds_count:n seconds_correlate:n "
-      "seconds_regularise:n seconds_optimise:n zero_cells:w constant_pairs:w empty_pairs:w constant_columns:w starts:o",
+      "seconds_regularise:n seconds_optimise:n zero_cells:w constant_pairs:w empty_pairs:w constant_columns:w starts:o "
+      "free:o",
       out, m->method, m->n, m->k, m->u, rows, notes, fit->objective, blica_stop_name(fit->stop), fit->iterations,
       fit->evaluations, fit->condition, fit->best_start, fit->prior_mixing, fit->prior_variance, fit->seed,
       fit->seconds, fit->seconds_count, fit->seconds_correlate, fit->seconds_regularise, fit->seconds_optimise,
-      fit->zero_cells, fit->constant_pairs, fit->empty_pairs, fit->constant_columns, starts));
+      fit->zero_cells, fit->constant_pairs, fit->empty_pairs, fit->constant_columns, starts, freed_items(m)));
 }
 
 static int finish(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
@@ -179,7 +260,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, con
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
            model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
   if (!v->json && !p->quiet && leads())
-    print_summary(p, model, is_standard_output(v->out) ? stderr : stdout, v->out, in->words);
+    print_summary(p, v, model, is_standard_output(v->out) ? stderr : stdout, in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
   int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
@@ -225,6 +306,8 @@ const command command_fit = {
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"
                 "# no header, the segment in the last column\n"
                 "blica fit authors.csv --segment-column last --sources 6 --out model.json\n"
+                "# items that differ between segments are estimated apart there\n"
+                "blica fit data.csv --sources 4 --out model.json --free auto\n"
                 "# a long fit, begun or continued\n"
                 "blica fit data.csv --sources 10 --out model.json --checkpoint fit.ckpt --resume",
     .groups = {{"Files", own_table, 0}, {"The fit", blica_fit_option_table, offsetof(fit_values, options)}},

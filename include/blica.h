@@ -414,6 +414,9 @@ typedef struct {
   blica_setting *options; /* [n_options] options that differ from their defaults; not sources, method, starts, seed */
 } blica_fit_report;
 
+/* What an item has of its own in a segment: its cuts, or its cuts and its row of A. */
+enum { BLICA_FREED_CUTS = 1, BLICA_FREED_ROW = 2 };
+
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by explained variance,
  * sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of largest absolute value in each column
  * of A is positive. Unless all cuts are 0 (the paper's model), the means of each source average to 0 over segments,
@@ -432,6 +435,10 @@ typedef struct {
   double *samples; /* [u] */
   char method[16]; /* a name as text, because a file can hold any: "truth" for a simulated model */
   blica_fit_report fit;
+  /* Items that were estimated apart in some segments (option free); NULL: none. */
+  uint8_t *freed;     /* [n,u] 0, or BLICA_FREED_CUTS or BLICA_FREED_ROW: what the item has of its own there */
+  double *own_mixing; /* [n,k,u] A with the rows of each segment */
+  double *own_cuts;   /* [planes,u] cuts of each segment */
 } blica_model;
 
 /* What a fit uses. One is enough: counts are made from data, cor from counts. If several are given, they must have the

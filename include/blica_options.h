@@ -58,6 +58,7 @@ struct blica_fit_options {
   double checkpoint_seconds;           /* between two writes of it */
   int resume;                          /* continue from the checkpoint */
   int allow_unidentified;              /* fit even when no two items vary, instead of failing with BLICA_ERR_DATA */
+  const char *free;                    /* items to estimate apart in some segments, or "auto"; NULL: none */
 };
 
 /* ------------------------------------------------------------------ the other verbs */

@@ -110,9 +110,45 @@ static void sentence(const blica_invariance_result *t, blica_item_part part, con
     html_block(page, "li", "%s: no item is shown to differ between segments.", name);
 }
 
+/* Cells of what is estimated apart, and of what it is elsewhere. */
+static void own_and_common(int count, const double *here, const double *common, int stride, FILE *page) {
+  char text[2][256];
+  for (int side = 0; side < 2; side++) {
+    size_t at = 0;
+    for (int c = 0; c < count && at < sizeof text[side]; c++)
+      at += (size_t)snprintf(text[side] + at, sizeof text[side] - at, "%s%.2f", c ? ", " : "",
+                             (side ? common : here)[c * stride]);
+  }
+  html_word(page, text[0]), html_word(page, text[1]);
+}
+
+/* What the fit has freed. */
+static void freed_items(const blica_model *m, FILE *page) {
+  int listed = 0;
+  for (int c = 0; m->freed && c < m->n * m->u; c++) {
+    const int i = c % m->n, s = c / m->n, first = m->coding ? m->coding->first[i] : i;
+    const int cuts = m->coding ? m->coding->first[i + 1] - first : 1;
+    for (int row = 0; row < m->freed[c] && listed < LISTED; row++) {
+      if (listed++ == 0)
+        html_table(page, "Estimated apart: what items have of their own in a segment",
+                   "item|segment|what|here|in common");
+      html_row(page);
+      html_cell(page, m->variables[i]), html_cell(page, m->segments[s]);
+      html_word(page, blica_item_part_name(row ? BLICA_LOADINGS : BLICA_CUTS));
+      if (row)
+        own_and_common(m->k, m->own_mixing + i + (size_t)m->n * (size_t)m->k * (size_t)s, m->mixing + i, m->n, page);
+      else
+        own_and_common(cuts, m->own_cuts + first + (size_t)m->planes * (size_t)s, m->cuts + first, 1, page);
+      html_row_end(page);
+    }
+  }
+  if (listed) html_table_end(page);
+}
+
 void section_items(const report *r, FILE *page) {
   const blica_invariance_result *t = r->in->invariance;
   int listed = 0;
+  freed_items(r->in->model, page);
   if (!t) {
     fputs("<p>Not tested: that needs the rows of the data, and takes long for many items, sources and segments. "
           "<code>blica invariance</code> tests it.</p>\n",

@@ -15,7 +15,7 @@ True
 from ._library import ffi as _ffi
 from ._library import lib as _lib
 from ._inference import Assessment, Fitted, Invariance, ItemTest, Selection, assess, fitted, invariance, select
-from ._objects import Correlations, Counts, Model
+from ._objects import Correlations, Counts, Freed, Model
 from ._options import option_table
 from ._report import report
 from ._session import BlicaWarning, NumericalError

@@ -110,7 +110,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
                  random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None, numeric=None,
                  segment_column=None, segments=None, allow_unidentified=None, link=None, thresholds=None,
                  max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, likelihood_power=None, contrast=None,
-                 checkpoint=None, checkpoint_seconds=None, resume=None):
+                 checkpoint=None, checkpoint_seconds=None, resume=None, free=None):
         self.n_components = n_components
         self.method = method
         self.condition = condition
@@ -139,6 +139,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
         self.resume = resume
+        self.free = free
 
     def fit(self, X, y=None, *, segments=None) -> "BinaryICA":
         """Fits the model. segments has the segment of each row, unless segment_column names it; y is ignored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -190,6 +190,15 @@ class Correlations:
         return f"<blica.Correlations: {n} variables, {u} segments, {self.zero_cells} pairs with an empty cell>"
 
 
+class Freed(NamedTuple):
+    """An item that has cuts of its own in a segment; mixing is its row of A there, or None where that is the common one."""
+
+    item: str
+    segment: str
+    cuts: np.ndarray
+    mixing: Optional[np.ndarray]
+
+
 class Model(_Held):
     """A fitted (or simulated, or loaded) model.
 
@@ -202,6 +211,7 @@ class Model(_Held):
     levels : list of lists, the labels of every item, lowest first; new data are coded by them
     cuts : array [n], thresholds of the items, the same in all segments; an item with more than two levels has a cut for
         each but the lowest, named by cut_names
+    free : list of Freed, what option free let items have of their own in single segments
     thresholds : array like cuts for each of u segments, normal quantiles of the shares of ones, or at or above a level
     link : float, c of P(x_i = 1 | y) = Phi(sqrt(c) y_i - cuts_i)
     variables, segments : lists of names
@@ -234,6 +244,7 @@ class Model(_Held):
         self.communalities = frozen((signal**2).sum(axis=1) / (1 + (signal**2).sum(axis=1)))
         self.standardised = frozen(signal * np.sqrt(1 - self.communalities)[:, None])
         self.method = text(pointer.method)
+        self.free = _freed(pointer, self)
         self.fit = _report(pointer.fit, u)
 
     @property
@@ -286,7 +297,8 @@ class Model(_Held):
         return f"<blica.Model: {n} variables, {k} sources, {len(self.segments)} segments, method {self.method}>"
 
     def __str__(self) -> str:
-        return f"{self!r}\n{self.assessment or _tables.loadings_text(self)}"
+        freed = "".join(f"\n{f.item} in {f.segment} has its own {'cuts' if f.mixing is None else 'cuts and loadings'}" for f in self.free)
+        return f"{self!r}{freed}\n{self.assessment or _tables.loadings_text(self)}"
 
     def _repr_html_(self) -> str:
         return _tables.model_html(self, self.assessment)
@@ -295,6 +307,17 @@ class Model(_Held):
         """A pandas DataFrame with a row for each loading (what="mixing"), or for each of the variances or means; with errors and
         intervals once the model was assessed."""
         return _tables.frame(self, what) if self.assessment is None else self.assessment.to_frame(what)
+
+
+def _freed(pointer, model: Model) -> List[Freed]:
+    if not pointer.freed:
+        return []
+    n, k, u = pointer.n, pointer.k, pointer.u
+    kind = np.frombuffer(ffi.buffer(pointer.freed, n * u), dtype=np.uint8).reshape(u, n)
+    mixing, cuts = doubles(pointer.own_mixing, u, k, n), doubles(pointer.own_cuts, u, pointer.planes)
+    last = np.cumsum([len(labels) - 1 for labels in model.levels])
+    return [Freed(model.variables[i], model.segments[s], frozen(cuts[s, last[i] - len(model.levels[i]) + 1:last[i]].copy()),
+                  frozen(mixing[s, :, i].copy()) if kind[s, i] == lib.BLICA_FREED_ROW else None) for s, i in np.argwhere(kind)]
 
 
 def _report(fit, u: int) -> Dict[str, Any]:

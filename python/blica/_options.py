@@ -64,6 +64,8 @@ def _spell(name: str, value: Any) -> str:
         value = os.fspath(value)
     if isinstance(value, str):
         return value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return ",".join(value)
     if isinstance(value, bool) or type(value).__name__ == "bool_":
         return "yes" if value else "no"
     if isinstance(value, numbers.Integral):

@@ -6,6 +6,8 @@ print.blica <- function(x, digits = 3, ...) {
   if (x$method != "truth")
     cat(sprintf("objective %.10g, %s after %g iterations (best of %d starts)\n", x$fit$objective, x$fit$stop, x$fit$iterations,
                 nrow(x$fit$starts)))
+  for (f in x$free)
+    cat(f$item, " in ", f$segment, " has its own ", if (is.null(f$mixing)) "cuts" else "cuts and loadings", "\n", sep = "")
   cat("\nMixing matrix:\n")
   print(round(x$mixing, digits), ...)
   invisible(x)

@@ -31,6 +31,7 @@ spell_options <- function(options) {
     stop("an argument without a name was given; options are named, as in starts = 5", call. = FALSE)
   spell <- function(name) {
     value <- options[[name]]
+    if (name == "free" && is.character(value) && length(value)) value <- paste(value, collapse = ",")
     if (length(value) != 1 || is.na(value) || !(is.numeric(value) || is.character(value) || is.logical(value)))
       stop("option ", name, ": give one number or text", call. = FALSE)
     if (is.logical(value)) return(if (value) "yes" else "no")

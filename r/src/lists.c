@@ -169,12 +169,40 @@ static SEXP report_list(const blica_fit_report *fit, int u) {
   return list_end(&b);
 }
 
+/* What items have of their own in single segments: lists of item, segment, cuts, and row of A or NULL. */
+static SEXP freed_list(const blica_model *m) {
+  int count = 0, at = 0;
+  for (int c = 0; m->freed && c < m->n * m->u; c++) count += m->freed[c] > 0;
+  SEXP result = PROTECT(Rf_allocVector(VECSXP, count));
+  for (int c = 0; at < count; c++) {
+    const int i = c % m->n, s = c / m->n, first = m->coding ? m->coding->first[i] : i;
+    if (!m->freed[c]) continue;
+    SEXP row = R_NilValue;
+    if (m->freed[c] == BLICA_FREED_ROW) {
+      row = Rf_allocVector(REALSXP, m->k);
+      for (int l = 0; l < m->k; l++) REAL(row)[l] = m->own_mixing[i + (size_t)m->n * (size_t)(l + m->k * s)];
+    }
+    PROTECT(row);
+    list_builder b = list_begin(4);
+    list_add(&b, "item", Rf_ScalarString(Rf_mkCharCE(m->variables[i], CE_UTF8)));
+    list_add(&b, "segment", Rf_ScalarString(Rf_mkCharCE(m->segments[s], CE_UTF8)));
+    list_add(&b, "cuts",
+             r_doubles(m->own_cuts + first + (size_t)m->planes * (size_t)s,
+                       m->coding ? m->coding->first[i + 1] - first : 1));
+    list_add(&b, "mixing", row);
+    SET_VECTOR_ELT(result, at++, list_end(&b));
+    UNPROTECT(1);
+  }
+  UNPROTECT(1);
+  return result;
+}
+
 SEXP blica_r_model_list(SEXP pointer) {
   const blica_model *m = model_of(pointer);
   SEXP planes = PROTECT(plane_names(m->coding, m->variables, m->n)), segments = PROTECT(r_texts(m->segments, m->u));
   SEXP cuts = PROTECT(r_doubles(m->cuts, m->planes));
   Rf_setAttrib(cuts, R_NamesSymbol, planes);
-  list_builder b = list_begin(13);
+  list_builder b = list_begin(14);
   list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
   list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
   list_add(&b, "means", r_matrix(m->means, m->k, m->u));
@@ -187,6 +215,7 @@ SEXP blica_r_model_list(SEXP pointer) {
   list_add(&b, "segments", segments);
   list_add(&b, "samples", r_doubles(m->samples, m->u));
   list_add(&b, "method", Rf_mkString(m->method));
+  list_add(&b, "free", freed_list(m));
   list_add(&b, "fit", report_list(&m->fit, m->u));
   SEXP result = list_end(&b);
   UNPROTECT(3);

@@ -12,6 +12,7 @@ typedef struct {
   const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
   const blica_fit_options *options; /* defaults resolved */
   double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
+  const uint8_t *freed;             /* [n,u] what items have of their own in single segments (model.h); NULL: nothing */
   bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
 } bl_problem;
 
@@ -39,6 +40,7 @@ typedef struct {
   blica_prior prior;        /* what prior=default stands for; 0: none */
   bl_covariance covariance; /* 0: none */
   bool levels;              /* takes items with more than two levels */
+  bool frees;               /* lets items have cuts and rows of A of their own in single segments */
   bool no_cuts;             /* its models have no cuts: the means of the sources determine all base rates */
 } bl_estimator;
 
@@ -58,6 +60,26 @@ blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blic
 
 /* Of the prior of the sources' means. */
 #define BL_MEAN_SD 3.0
+
+/* blica_fit without option free=auto. freed [n,u] is what items have of their own in single segments; NULL: what option
+ * free says. consumed: as in blica_fit_consume, or NULL. */
+blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed, const blica_fit_options *options,
+                    const uint8_t *freed, blica_model **out);
+
+/* ---- items that are estimated apart in some segments (free.c) ---- */
+
+/* Whether a fit with these options can free items. */
+blica_status bl_free_possible(blica_ctx *ctx, const bl_estimator *estimator, const blica_fit_options *options);
+/* Reads a list of items, "x3@4,cuts:x5", into freed [n,u]. The model has names, sizes and levels. */
+blica_status bl_free_read(blica_ctx *ctx, const char *text, const blica_model *model, uint8_t *freed);
+/* What is wrong with freeing these items, in a message; BLICA_OK: nothing. */
+blica_status bl_free_check(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed);
+/* A copy of the counts in which items with a row of A of their own are missing in that segment. */
+blica_status bl_free_mask(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed,
+                          blica_counts **out);
+/* Sets what the freed items of a model have of their own: rows of A, from the correlations with items that have none,
+ * and cuts, from the thresholds. cor are the correlations of all items. */
+blica_status bl_free_estimate(blica_ctx *ctx, const blica_cor *cor, blica_model *model);
 
 /* ---- the table ---- */
 

@@ -191,14 +191,28 @@ static blica_status check_constant(blica_ctx *ctx, const blica_coding *coding, c
 /* Counts and correlations that the method wants and the caller did not bring. */
 typedef struct {
   bl_problem problem;
-  blica_counts *counts;
+  blica_counts *counts, *masked; /* masked: without the rows of A that are free in a segment */
   blica_cor *cor, *filled;
+  blica_cor *whole; /* of the counts that were masked */
   int sources;
   blica_counts **consumed; /* the caller's, who no longer needs them; NULL: there are none */
 } stages;
 
+/* Where some items have rows of A of their own: their correlations, and counts without them. */
+static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, stages *st) {
+  bl_problem *p = &st->problem;
+  if (!p->freed) return BLICA_OK;
+  if (!p->counts) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option free needs data or counts, not only correlations");
+  MUST(bl_free_check(ctx, model, p->counts, p->freed));
+  if (!memchr(p->freed, BLICA_FREED_ROW, (size_t)model->n * (size_t)model->u)) return BLICA_OK;
+  MUST(bl_correlate(ctx, p->counts, false, &st->whole));
+  MUST(bl_free_mask(ctx, model, p->counts, p->freed, &st->masked));
+  p->counts = st->masked, p->cor = NULL;
+  return BLICA_OK;
+}
+
 static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator,
-                            const blica_coding *coding, stages *st, blica_fit_report *fit) {
+                            const blica_model *model, stages *st, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
@@ -208,11 +222,15 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     p->counts = st->counts;
     fit->seconds_count = bl_seconds() - begun;
   }
-  TRY(check_constant(ctx, coding, p->counts));
+  TRY(check_constant(ctx, model->coding, p->counts));
   if (p->counts) TRY(bl_check_before_fit(ctx, p->counts, p->options->allow_unidentified));
+  TRY(prepare_freed(ctx, model, st));
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, false, &st->cor));
+    if (st->masked) bl_warn_hold(ctx); /* what is masked is not missing in the data */
+    status = bl_correlate(ctx, p->counts, false, &st->cor);
+    if (st->masked) bl_warn_release(ctx);
+    TRY(status);
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }
@@ -226,15 +244,16 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
       blica_counts_free(*st->consumed);
       *st->consumed = NULL;
     }
-    blica_counts_free(st->counts);
-    st->counts = NULL;
+    blica_counts_free(st->counts), blica_counts_free(st->masked);
+    st->counts = st->masked = NULL;
     p->counts = NULL;
   }
-  if (p->cor) {
-    fit->zero_cells = p->cor->zero_cells;
-    fit->constant_pairs = p->cor->constant_pairs;
-    fit->empty_pairs = p->cor->empty_pairs;
-    fit->constant_columns = p->cor->constant_columns;
+  const blica_cor *all = st->whole ? st->whole : p->cor;
+  if (all) {
+    fit->zero_cells = all->zero_cells;
+    fit->constant_pairs = all->constant_pairs;
+    fit->empty_pairs = all->empty_pairs;
+    fit->constant_columns = all->constant_columns;
   }
 done:
   return status;
@@ -256,10 +275,12 @@ done:
   return status;
 }
 
-static void begin_model(const bl_problem *p, const char *method, blica_model *model) {
+/* whole: correlations of items that are masked; NULL: none are. */
+static void begin_model(const bl_problem *p, const blica_cor *whole, const char *method, blica_model *model) {
+  if (!whole) whole = p->cor;
   for (int s = 0; s < model->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
-  if (p->cor)
-    memcpy(model->thresholds, p->cor->thresholds, (size_t)model->planes * (size_t)model->u * sizeof(double));
+  if (whole)
+    memcpy(model->thresholds, whole->thresholds, (size_t)model->planes * (size_t)model->u * sizeof(double));
   else
     bl_thresholds(p->counts, model->thresholds);
   snprintf(model->method, sizeof model->method, "%s", method);
@@ -302,8 +323,18 @@ static blica_input used_input(const bl_problem *p, const bl_estimator *e) {
   return e->wants_counts ? (blica_input){.counts = p->counts} : (blica_input){.cor = p->cor};
 }
 
-static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed,
-                            const blica_fit_options *options, blica_model **out) {
+/* Marks the items that option free names, or those of freed, in the model. */
+static blica_status mark_freed(blica_ctx *ctx, const bl_estimator *estimator, const blica_fit_options *o,
+                               const uint8_t *freed, blica_model *model) {
+  if (freed || o->free) MUST(bl_free_possible(ctx, estimator, o));
+  if (freed) return bl_model_free_items(ctx, model, freed);
+  if (!o->free) return BLICA_OK;
+  MUST(bl_alloc(ctx, (size_t)model->n * (size_t)model->u, &model->freed));
+  return bl_free_read(ctx, o->free, model, model->freed);
+}
+
+blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed, const blica_fit_options *options,
+                    const uint8_t *freed, blica_model **out) {
   blica_status status;
   const bl_estimator *estimator = NULL;
   outline shape = {0};
@@ -327,8 +358,10 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
-  TRY(bl_agree(ctx, prepare(ctx, input, estimator, shape.coding, &st, &model->fit)));
-  begin_model(&st.problem, blica_method_name(resolved.method), model);
+  TRY(mark_freed(ctx, estimator, options, freed, model));
+  st.problem.freed = model->freed;
+  TRY(bl_agree(ctx, prepare(ctx, input, estimator, model, &st, &model->fit)));
+  begin_model(&st.problem, st.whole, blica_method_name(resolved.method), model);
   const blica_input used = used_input(&st.problem, estimator);
   TRY(bl_resume_input(ctx, checkpoint, &used));
   double optimise = bl_seconds();
@@ -337,6 +370,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
   TRY(bl_model_complete(ctx, model, resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
+  if (model->freed) TRY(bl_free_estimate(ctx, st.whole ? st.whole : st.problem.cor, model));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);
@@ -349,26 +383,9 @@ done:
   blica_coding_free(shape.coding);
   blica_model_free(model);
   blica_counts_free(st.counts);
+  blica_counts_free(st.masked);
   blica_cor_free(st.cor);
   blica_cor_free(st.filled);
-  return status;
-}
-
-blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
-  BL_NEED_OUT(ctx, out, input, options);
-  blica_fit_options own;
-  blica_status status = BL_TAKE_OPTIONS(ctx, fit, options, &own);
-  return status == BLICA_OK ? run_fit(ctx, input, NULL, &own, out) : status;
-}
-
-blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blica_fit_options *options,
-                               blica_model **out) {
-  BL_NEED_OUT(ctx, out, counts, options);
-  const blica_input input = {.counts = *counts};
-  blica_fit_options own;
-  blica_status status = BL_TAKE_OPTIONS(ctx, fit, options, &own);
-  if (status == BLICA_OK) status = run_fit(ctx, &input, counts, &own, out);
-  blica_counts_free(*counts);
-  *counts = NULL;
+  blica_cor_free(st.whole);
   return status;
 }

@@ -16,7 +16,7 @@
       .estimate = bl_estimate_blica, .wants_cor = true, .levels = true, .covariance = BL_COVARIANCE_REGULARISED)       \
   ROW(matched, 2, no, yes, yes,                                                                                        \
       "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors",   \
-      .estimate = bl_estimate_matched, .keeps_counts = bl_is_rare, .wants_cor = true, .levels = true,                  \
+      .estimate = bl_estimate_matched, .keeps_counts = bl_is_rare, .wants_cor = true, .levels = true, .frees = true,   \
       .prior = BLICA_PRIOR_AUTO, .covariance = BL_COVARIANCE_CORRELATIONS)                                             \
   ROW(pairwise, 3, no, yes, yes, "likelihood of the tables of all pairs, with learned priors",                         \
       .estimate = bl_estimate_pairwise, .wants_counts = true, .wants_cor = true, .levels = true,                       \
@@ -151,12 +151,18 @@ static const blica_option fit_table[] = {
     BL_ROW(
         FIT(allow_unidentified), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
         "Fit even when the data cannot determine the mixing matrix: there is one segment only, or no two items vary."),
+    BL_ROW(
+        FIT(free), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "ITEMS",
+        "Method matched: items to estimate apart, separated by commas. ITEM@SEGMENT has its own cuts and its own row "
+        "of A in that segment, cuts:ITEM@SEGMENT its own cuts, cuts:ITEM its own cuts in every segment. auto frees "
+        "what the tests of blica invariance find, the least adjusted p first, and fits again, until none is below "
+        ".05 (halved for cuts and loadings each); half of the items of a segment stay together."),
 };
 
 BL_OPTION_TABLE(fit, fit_table)
 
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {
-  static const char *const elsewhere[] = {"sources", "method", "starts", "seed"};
+  static const char *const elsewhere[] = {"sources", "method", "starts", "seed", "free"};
   const blica_fit_options usual = blica_fit_options_default();
   int count;
   const blica_option *table = blica_fit_option_table(&count);

@@ -250,7 +250,10 @@ static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const b
   blica_fitted_values *fitted = NULL;
   bl_m2 pairs, margins;
   bool cuts = false;
-  TRY(blica_fitted(ctx, m, counts, &fitted));
+  if (m->freed) bl_warn_hold(ctx); /* what is freed counts as missing here, and is not */
+  status = blica_fitted(ctx, m, counts, &fitted);
+  if (m->freed) bl_warn_release(ctx);
+  TRY(status);
   a->srmr = fitted->srmr;
   memcpy(a->segment_srmr, fitted->segment_srmr, (size_t)a->u * sizeof(double));
   item_residuals(fitted, a->item_srmr);

@@ -46,7 +46,7 @@ done:
 static void fill_segment(const blica_model *m, int s, double *scale, double *threshold, blica_fitted_values *f) {
   const int n = m->n;
   double *rho = f->correlation + (size_t)f->pairs * s;
-  bl_implied_rho(n, m->k, m->link, m->mixing, m->variances + (size_t)m->k * s, scale, rho);
+  bl_implied_rho(n, m->k, m->link, bl_mixing_in(m, s), m->variances + (size_t)m->k * s, scale, rho);
   bl_model_margins(m, s, NULL, threshold);
   for (int p = 0; p < f->planes; p++) f->margin[p + (size_t)s * f->planes] = bl_phi_cdf(threshold[p]);
   for (int j = 1; f->pair && j < n; j++)

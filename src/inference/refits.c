@@ -60,14 +60,14 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
 }
 
 static blica_status fit_weighted(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_fit_options *options,
-                                 blica_model **out) {
+                                 const uint8_t *freed, blica_model **out) {
   BL_AUTO(blica_counts) *counts = NULL;
   BL_AUTO(blica_data) *data = NULL;
   const bl_estimator *estimator = bl_method_of(options->method, options->condition, false);
   MUST(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, weight, counts);
   if (estimator && estimator->method->needs_rows) MUST(bl_rows_data(ctx, rows, weight, &data));
-  return blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, options, out);
+  return bl_fit(ctx, &(blica_input){.data = data, .counts = counts}, NULL, options, freed, out);
 }
 
 /* Fits again with the method and the options of the model, for as long as it takes, to rows of these weights. */
@@ -77,7 +77,7 @@ static blica_status refit(blica_ctx *ctx, const blica_model *model, const bl_row
   *out = NULL;
   MUST(refit_options(ctx, model, &options));
   if (model->fit.n_starts > 0) options.starts = model->fit.n_starts;
-  return fit_weighted(ctx, rows, weight, &options, out);
+  return fit_weighted(ctx, rows, weight, &options, model->freed, out);
 }
 
 static void keep(job *b, int d, const blica_model *fit) {
@@ -98,7 +98,7 @@ static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *use
   (void)thread;
   MUST(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
-  MUST(fit_weighted(ctx, b->rows, weight, &b->options, &fit));
+  MUST(fit_weighted(ctx, b->rows, weight, &b->options, b->model->freed, &fit));
   MUST(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
   return BLICA_OK;

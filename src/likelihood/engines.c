@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "num/rectangles/ep.h"
 
 const char *blica_engine_name(blica_engine engine) {
@@ -218,24 +219,30 @@ static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, const bl_int
   return true;
 }
 
+static const double *cuts_in(const bl_params *p, int s) {
+  return p->freed ? bl_cuts_in(p->freed, s) : p->cuts;
+}
+
 /* Mean, counted from the first cut, and loading of the variables of a group in segment s. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading) {
-  double root = sqrt(p->link);
+  const double root = sqrt(p->link), *cuts = cuts_in(p, s);
+  const double *mixing = p->freed ? bl_mixing_in(p->freed, s) : p->mixing;
   for (int i = 0; i < g->n; i++) {
     double sum = 0.0;
     for (int l = 0; l < p->k; l++) {
-      double a = p->mixing[g->variable[i] + (size_t)l * p->n];
+      double a = mixing[g->variable[i] + (size_t)l * p->n];
       sum += a * p->means[l + (size_t)s * p->k];
       loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
     }
-    mean[i] = root * sum - (p->cuts ? p->cuts[g->cut[i]] : 0.0);
+    mean[i] = root * sum - (cuts ? cuts[g->cut[i]] : 0.0);
   }
 }
 
-bl_intervals bl_group_intervals(const bl_group *g, const bl_params *p, double *edge) {
+bl_intervals bl_group_intervals(const bl_group *g, int s, const bl_params *p, double *edge) {
+  const double *cuts = cuts_in(p, s);
   for (int i = 0; g->first && i < g->n; i++)
     for (int e = 0; e < g->first[i + 1] - g->first[i]; e++)
-      edge[g->first[i] + e] = p->cuts[g->cut[i] + e] - p->cuts[g->cut[i]];
+      edge[g->first[i] + e] = cuts[g->cut[i] + e] - cuts[g->cut[i]];
   return (bl_intervals){g->first, edge};
 }
 
@@ -248,7 +255,7 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
-  const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
+  const bl_intervals levels = bl_group_intervals(g, l->segment[g->segment], params, workspace->edge);
   for (int64_t r = 0; r < count; r++)
     workspace->row[r] = l->engine == BLICA_ENGINE_EP ? t->low + r : tree->row[t->low + r];
   if (l->engine == BLICA_ENGINE_LATTICE || l->engine == BLICA_ENGINE_EXACT)

@@ -68,8 +68,8 @@ void bl_workspace_free(bl_workspace *workspace);
 
 /* Of the variables present in the group, in its order. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
-/* The levels of a group's items as the engines take them. edge holds all cuts. */
-bl_intervals bl_group_intervals(const bl_group *g, const bl_params *p, double *edge);
+/* The levels of a group's items in segment s, as the engines take them. edge holds all cuts. */
+bl_intervals bl_group_intervals(const bl_group *g, int s, const bl_params *p, double *edge);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
 /* False when the covariance is not positive definite. */

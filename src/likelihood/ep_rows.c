@@ -83,7 +83,7 @@ static double gap_of(blica_ctx *ctx, const bl_likelihood *l, const bl_params *pa
                      uint64_t seed, uint64_t stream, double *z) {
   bl_workspace *workspace = l->workspace[0];
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
-  const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
+  const bl_intervals levels = bl_group_intervals(g, l->segment[g->segment], params, workspace->edge);
   bl_ep ep = {.n = g->n,
               .k = l->k,
               .mean = workspace->mean,

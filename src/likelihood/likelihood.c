@@ -65,7 +65,7 @@ void bl_likelihood_free(bl_likelihood *l) {
 }
 
 bl_params bl_model_params(const blica_model *m) {
-  return (bl_params){m->n, m->k, m->u, m->link, m->mixing, m->variances, m->means, m->cuts};
+  return (bl_params){m->n, m->k, m->u, m->link, m->mixing, m->variances, m->means, m->cuts, m->own_cuts ? m : NULL};
 }
 
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {

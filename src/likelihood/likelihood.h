@@ -11,10 +11,11 @@
 typedef struct {
   int n, k, u;
   double link;
-  const double *mixing;    /* [n,k] */
-  const double *variances; /* [k,u] */
-  const double *means;     /* [k,u] */
-  const double *cuts;      /* of all items, one after the other; NULL: 0, of two levels each */
+  const double *mixing;     /* [n,k] */
+  const double *variances;  /* [k,u] */
+  const double *means;      /* [k,u] */
+  const double *cuts;       /* of all items, one after the other; NULL: 0, of two levels each */
+  const blica_model *freed; /* whose segments have A and cuts of their own; NULL: those above are in all */
 } bl_params;
 bl_params bl_model_params(const blica_model *model); /* borrows the model */
 

@@ -111,7 +111,7 @@ static bl_posterior problem_of(workspace *own, const bl_group *g, const bl_param
                         .k = p->k,
                         .mean = own->mean,
                         .loading = own->loading,
-                        .levels = bl_group_intervals(g, p, own->edge),
+                        .levels = bl_group_intervals(g, s, p, own->edge),
                         .rest = AT_REST,
                         .count = count,
                         .x = x,
@@ -252,6 +252,7 @@ static blica_status begin(job *w, bool needed) {
   MUST(bl_alloc_for(w->ctx, w->workspaces, k, &w->pooled_variance));
   w->pooled = w->params;
   w->pooled.u = 1, w->pooled.means = w->pooled_mean, w->pooled.variances = w->pooled_variance;
+  w->pooled.freed = NULL;
   for (int t = 0; t < threads; t++) MUST(make_workspace(w, &w->workspaces[t]));
   MUST(bl_tasks_make(w->ctx, w->workspaces, w->patterns, TASK_ROWS, &w->task, &w->tasks));
   return pool_segments(w, needed);

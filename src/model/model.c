@@ -39,6 +39,7 @@ blica_status bl_model_like(blica_ctx *ctx, const blica_model *shape, blica_model
   m->link = shape->link;
   memcpy(m->samples, shape->samples, (size_t)shape->u * sizeof(double));
   memcpy(m->thresholds, shape->thresholds, (size_t)shape->planes * (size_t)shape->u * sizeof(double));
+  MUST(bl_model_free_items(ctx, m, shape->freed));
   *out = bl_take(&m);
   return BLICA_OK;
 }
@@ -52,6 +53,25 @@ blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *c
   m->cuts = m->thresholds = NULL;
   MUST(bl_alloc(ctx, (size_t)m->planes, &m->cuts));
   MUST(bl_alloc(ctx, bl_mul((size_t)m->planes, (size_t)m->u), &m->thresholds));
+  return BLICA_OK;
+}
+
+blica_status bl_model_free_items(blica_ctx *ctx, blica_model *m, const uint8_t *freed) {
+  const size_t cells = (size_t)m->n * (size_t)m->u;
+  if (!freed) return BLICA_OK;
+  if (!m->freed) MUST(bl_alloc(ctx, cells, &m->freed));
+  memcpy(m->freed, freed, cells);
+  return BLICA_OK;
+}
+
+blica_status bl_model_own(blica_ctx *ctx, blica_model *m) {
+  const size_t nk = (size_t)m->n * (size_t)m->k, planes = (size_t)m->planes, u = (size_t)m->u;
+  MUST(bl_alloc(ctx, bl_mul(nk, u), &m->own_mixing));
+  MUST(bl_alloc(ctx, bl_mul(planes, u), &m->own_cuts));
+  for (size_t s = 0; s < u; s++) {
+    memcpy(m->own_mixing + nk * s, m->mixing, nk * sizeof(double));
+    memcpy(m->own_cuts + planes * s, m->cuts, planes * sizeof(double));
+  }
   return BLICA_OK;
 }
 
@@ -72,6 +92,9 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
   bl_free(model->fit.options);
+  bl_free(model->freed);
+  bl_free(model->own_mixing);
+  bl_free(model->own_cuts);
   bl_free(model);
 }
 
@@ -145,7 +168,13 @@ int64_t blica_model_parameters(const blica_model *model) {
   const int64_t n = model->n, k = model->k, u = model->u;
   bool cuts = false;
   for (int p = 0; p < model->planes; p++) cuts |= model->cuts[p] != 0;
-  return n * k + 2 * u * k - k + (cuts ? model->planes - k : 0);
+  int64_t own = 0;
+  for (int s = 0; s < model->u; s++)
+    for (int i = 0; i < model->n; i++)
+      if (bl_freed(model, i, s))
+        own += bl_plane(model->coding, i + 1) - bl_plane(model->coding, i) +
+               (bl_freed(model, i, s) == BLICA_FREED_ROW ? k : 0);
+  return n * k + 2 * u * k - k + (cuts ? model->planes - k : 0) + own;
 }
 
 void bl_model_center(blica_model *m) {
@@ -180,17 +209,18 @@ blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
 }
 
 void bl_model_margins(const blica_model *m, int s, double *diagonal, double *threshold) {
+  const double *mixing = bl_mixing_in(m, s), *cuts = bl_cuts_in(m, s);
   for (int i = 0; i < m->n; i++) {
     double variance = 0, mean = 0;
     for (int j = 0; j < m->k; j++) {
-      double a = m->mixing[i + (size_t)j * m->n];
+      double a = mixing[i + (size_t)j * m->n];
       variance += a * a * m->variances[j + (size_t)s * m->k];
       mean += a * m->means[j + (size_t)s * m->k];
     }
     double m_ii = 1 + m->link * variance;
     if (diagonal) diagonal[i] = m_ii;
     for (int p = bl_plane(m->coding, i); threshold && p < bl_plane(m->coding, i + 1); p++)
-      threshold[p] = (sqrt(m->link) * mean - m->cuts[p]) / sqrt(m_ii);
+      threshold[p] = (sqrt(m->link) * mean - cuts[p]) / sqrt(m_ii);
   }
 }
 

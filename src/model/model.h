@@ -28,6 +28,22 @@ void bl_model_center(blica_model *model);
 /* Means, and with cuts the cuts, that fit the thresholds (solve_means.c). */
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts);
 
+/* A and the cuts of segment s. */
+static inline const double *bl_mixing_in(const blica_model *m, int s) {
+  return m->own_mixing ? m->own_mixing + (size_t)m->n * (size_t)m->k * (size_t)s : m->mixing;
+}
+static inline const double *bl_cuts_in(const blica_model *m, int s) {
+  return m->own_cuts ? m->own_cuts + (size_t)m->planes * (size_t)s : m->cuts;
+}
+/* What item i has of its own in segment s: 0, BLICA_FREED_CUTS or BLICA_FREED_ROW. */
+static inline int bl_freed(const blica_model *m, int i, int s) {
+  return m->freed ? m->freed[i + m->n * s] : 0;
+}
+/* Marks items as freed [n,u]; NULL: none. */
+blica_status bl_model_free_items(blica_ctx *ctx, blica_model *model, const uint8_t *freed);
+/* Gives each segment A and cuts of its own, those of all segments. */
+blica_status bl_model_own(blica_ctx *ctx, blica_model *model);
+
 /* Completes a model whose mixing and variances are known: solves the means, and with cuts the cuts, from the thresholds
  * unless they are done, and brings it to canonical form. */
 blica_status bl_model_complete(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);

@@ -188,6 +188,28 @@ static void write_items(FILE *f, const blica_model *m) {
   putc(']', f);
 }
 
+/* What items have of their own in single segments. */
+static void write_freed(FILE *f, const blica_model *m) {
+  const char *before = ",\n\"free\":[\n {";
+  if (!m->freed || !m->own_cuts) return;
+  for (int s = 0; s < m->u; s++)
+    for (int i = 0; i < m->n; i++) {
+      const int first = bl_plane(m->coding, i);
+      if (!bl_freed(m, i, s)) continue;
+      fprintf(f, "%s\"item\":", before);
+      write_text(f, m->variables[i]);
+      fputs(",\"segment\":", f);
+      write_text(f, m->segments[s]);
+      fputs(",\"cuts\":", f);
+      write_vector(f, (size_t)(bl_plane(m->coding, i + 1) - first), bl_cuts_in(m, s) + first, 1);
+      if (bl_freed(m, i, s) == BLICA_FREED_ROW) fputs(",\"mixing\":", f);
+      if (bl_freed(m, i, s) == BLICA_FREED_ROW) write_vector(f, (size_t)m->k, bl_mixing_in(m, s) + i, (size_t)m->n);
+      putc('}', f);
+      before = ",\n {";
+    }
+  if (before[1] == '\n' && before[2] == ' ') putc(']', f);
+}
+
 static void write_model(FILE *f, const blica_model *m) {
   size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   fputs("{\"format\":\"blica-model\",\"version\":2,\n\"method\":", f);
@@ -203,6 +225,7 @@ static void write_model(FILE *f, const blica_model *m) {
   write_matrix(f, "means", u, k, m->means, k, 1);
   write_items(f, m);
   write_matrix(f, "thresholds", u, (size_t)m->planes, m->thresholds, (size_t)m->planes, 1);
+  write_freed(f, m);
   if (m->fit.n_starts > 0) write_fit(f, m);
   fputs("}\n", f);
 }

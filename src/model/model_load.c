@@ -213,19 +213,57 @@ done:
   return status;
 }
 
+/* The cuts of item i, into cuts [planes]. */
+static blica_status read_item_cuts(const bl_json_reader *r, const char *where, const bl_json *value,
+                                   const blica_model *m, int i, double *cuts) {
+  const int first = bl_plane(m->coding, i), last = bl_plane(m->coding, i + 1);
+  MUST(bl_read_vector(r, where, value, (size_t)(last - first), BL_JSON_FINITE, cuts + first, 1));
+  for (int p = first + 1; p < last; p++)
+    if (!(cuts[p] > cuts[p - 1])) return bl_json_bad(r, "%s: cuts must grow from level to level", where);
+  return BLICA_OK;
+}
+
 static blica_status read_cuts(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   blica_status status = bl_read_array(r, "cuts", value, (size_t)m->n);
   const bl_json *own = value + 1;
   for (int i = 0; status == BLICA_OK && i < m->n; i++, own += own->span) {
     char where[64];
-    int first = bl_plane(m->coding, i);
     snprintf(where, sizeof where, "cuts[%d]", i);
-    status =
-        bl_read_vector(r, where, own, (size_t)(bl_plane(m->coding, i + 1) - first), BL_JSON_FINITE, m->cuts + first, 1);
-    for (int p = first + 1; status == BLICA_OK && p < bl_plane(m->coding, i + 1); p++)
-      if (!(m->cuts[p] > m->cuts[p - 1])) status = bl_json_bad(r, "%s: cuts must grow from level to level", where);
+    status = read_item_cuts(r, where, own, m, i, m->cuts);
   }
   return status;
+}
+
+/* Which of the names a text is. */
+static blica_status read_choice(const bl_json_reader *r, const char *where, const bl_json *value, int count,
+                                char *const *names, int *out) {
+  const char *text = bl_json_string(value);
+  for (*out = 0; text && *out < count; ++*out)
+    if (strcmp(text, names[*out]) == 0) return BLICA_OK;
+  return bl_json_bad(r, "%s is %s%.60s, not a name of the model's", where, text ? "" : bl_json_type(value),
+                     text ? text : "");
+}
+
+/* What items have of their own in single segments. */
+static blica_status read_freed(const bl_json_reader *r, const bl_json *value, blica_model *m) {
+  if (!bl_json_is(value, BL_JSON_ARRAY)) return bl_json_bad(r, "free is %s, not an array", bl_json_type(value));
+  MUST(bl_alloc(r->ctx, (size_t)m->n * (size_t)m->u, &m->freed));
+  MUST(bl_model_own(r->ctx, m));
+  const bl_json *one = value + 1;
+  for (size_t e = 0; e < value->count; e++, one += one->span) {
+    char where[64];
+    int i, s;
+    snprintf(where, sizeof where, "free[%zu]", e);
+    const bl_json *row = bl_json_member(one, "mixing"), *cuts = bl_json_member(one, "cuts");
+    MUST(read_choice(r, where, bl_json_member(one, "item"), m->n, m->variables, &i));
+    MUST(read_choice(r, where, bl_json_member(one, "segment"), m->u, m->segments, &s));
+    if (!cuts) return bl_json_bad(r, "%s has no cuts", where);
+    MUST(read_item_cuts(r, where, cuts, m, i, m->own_cuts + (size_t)m->planes * (size_t)s));
+    double *own = m->own_mixing + (size_t)m->n * (size_t)m->k * (size_t)s + i;
+    if (row) MUST(bl_read_vector(r, where, row, (size_t)m->k, BL_JSON_FINITE, own, (size_t)m->n));
+    m->freed[i + m->n * s] = row ? BLICA_FREED_ROW : BLICA_FREED_CUTS;
+  }
+  return BLICA_OK;
 }
 
 /* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
@@ -239,6 +277,7 @@ static blica_status read_defaulted(const bl_json_reader *r, const bl_json *root,
   if (link) MUST(bl_read_number(r, "link", link, BL_JSON_POSITIVE, &m->link));
   if (samples) MUST(bl_read_vector(r, "samples", samples, u, BL_JSON_NOT_NEGATIVE, m->samples, 1));
   if (cuts) MUST(read_cuts(r, cuts, m));
+  if (bl_json_member(root, "free")) MUST(read_freed(r, bl_json_member(root, "free"), m));
   if (method) MUST(bl_read_name(r, "method", method, m->method, sizeof m->method));
   if (thresholds)
     MUST(bl_read_matrix(r, "thresholds", thresholds, u, planes, BL_JSON_ANY, m->thresholds, planes, 1));

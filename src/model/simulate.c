@@ -188,7 +188,7 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
   const blica_model *m = job->model;
   int64_t left = job->data->samples[s] - word * WORD;
   int rows = left < WORD ? (int)left : WORD;
-  double root = sqrt(m->link);
+  const double *mixing = bl_mixing_in(m, s), *cuts = bl_cuts_in(m, s), root = sqrt(m->link);
   for (int r = 0; r < rows; r++) {
     for (int j = 0; j < m->k; j++) {
       size_t at = j + (size_t)s * (size_t)m->k;
@@ -199,13 +199,13 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
   for (int i = 0; i < m->n; i++) {
     double *q = y + (size_t)i * WORD;
     for (int j = 0; j < m->k; j++) {
-      double a = root * m->mixing[i + (size_t)j * (size_t)m->n];
+      double a = root * mixing[i + (size_t)j * (size_t)m->n];
       const double *zj = z + (size_t)j * WORD;
       for (int r = 0; r < rows; r++) q[r] += a * zj[r];
     }
     for (int p = bl_plane(m->coding, i); p < bl_plane(m->coding, i + 1); p++) {
       uint64_t bits = 0;
-      for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > m->cuts[p]) << r;
+      for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > cuts[p]) << r;
       job->data->ones[s][word + (int64_t)p * job->data->words[s]] = bits;
     }
   }
@@ -293,9 +293,10 @@ typedef struct {
 } exact_job;
 
 static double covariance(const blica_model *m, int s, int i, int j) {
+  const double *mixing = bl_mixing_in(m, s);
   double sum = 0;
   for (int l = 0; l < m->k; l++)
-    sum += m->mixing[i + (size_t)l * (size_t)m->n] * m->mixing[j + (size_t)l * (size_t)m->n] *
+    sum += mixing[i + (size_t)l * (size_t)m->n] * mixing[j + (size_t)l * (size_t)m->n] *
            m->variances[l + (size_t)s * (size_t)m->k];
   return m->link * sum;
 }

@@ -121,6 +121,8 @@ static blica_status add_model(facts *f, const blica_model *m) {
   digest = bl_digest(digest, m->variances, u * k * sizeof(double));
   digest = bl_digest(digest, m->means, u * k * sizeof(double));
   digest = bl_digest(digest, m->cuts, (size_t)m->planes * sizeof(double));
+  if (m->own_mixing) digest = bl_digest(digest, m->own_mixing, n * k * u * sizeof(double));
+  if (m->own_cuts) digest = bl_digest(digest, m->own_cuts, (size_t)m->planes * u * sizeof(double));
   digest = bl_digest(digest, m->samples, u * sizeof(double));
   digest = bl_digest(digest, &m->link, sizeof m->link);
   MUST(add(f, "sources", "%d", m->k));

@@ -371,7 +371,7 @@ blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model
   MUST(make_likelihood(ctx, e, m->k));
   for (int s = 0; s < m->u; s++) {
     cuts_of_state(e, m, s);
-    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, e->mean, e->cut};
+    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, e->mean, e->cut, NULL};
     MUST(bl_likelihood_order(ctx, e->likelihood, &params));
     MUST(bl_likelihood_values(ctx, e->likelihood, &params, &accuracy, e->own));
     for (int64_t p = 0; p < e->series->patterns->count; p++)

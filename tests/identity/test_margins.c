@@ -43,7 +43,7 @@ static void make(problem *p, int n, int k, int u) {
   p->gradient = calloc(p->size, sizeof(double));
   memcpy(p->theta, p->truth->mixing, sizeof(double) * (size_t)(n * k));
   for (int i = 0; i < k * u; i++) p->theta[n * k + i] = log(p->truth->variances[i]);
-  assert_int_equal(bl_margins_make(ctx, p->gauss, &p->margins), BLICA_OK);
+  assert_int_equal(bl_margins_make(ctx, p->gauss, NULL, &p->margins), BLICA_OK);
   p->term = bl_margins_term(p->margins);
 }
 
@@ -121,7 +121,7 @@ static void misfit_is_the_variance_on_top(void **state) {
   bl_rng rng = bl_rng_make(9, 0);
   for (int i = 0; i < 8 * 40; i++) p.cor->thresholds[i] += sd * bl_rng_normal(&rng);
   bl_free(p.margins);
-  assert_int_equal(bl_margins_make(ctx, p.gauss, &p.margins), BLICA_OK);
+  assert_int_equal(bl_margins_make(ctx, p.gauss, NULL, &p.margins), BLICA_OK);
   const double misfit = renew(&p);
   printf("misfit: standard deviation %.3f, put in %.3f\n", sqrt(misfit), sd);
   assert_compare(fabs(sqrt(misfit) - sd), <, 0.15 * sd);

@@ -1,4 +1,6 @@
 """Weights and clusters of rows, and items that differ between segments."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,25 @@ def test_bad_clusters_are_refused(drawn):
         blica.assess(model, drawn.X, drawn.segments, cluster=np.zeros(len(drawn.X)))
     with pytest.raises(ValueError, match="counts and frames of Dask have none"):
         blica.fit(blica.count(drawn.X, drawn.segments), sample_weight=np.ones(len(drawn.X)), sources=2)
+
+
+def test_items_are_estimated_apart(drawn):
+    X, segments = np.array(drawn.X), np.asarray(drawn.segments)
+    here = np.flatnonzero(segments == segments[-1])
+    X[here[::2], 3] = 1
+    item, last, first = f"x{4}", str(segments[-1]), str(segments[0])
+    model = blica.fit(X, segments, sources=2, free="auto")
+    assert [(f.item, f.segment) for f in model.free] == [(item, last)]
+    assert model.free[0].cuts[0] < model.cuts[3] - 0.2
+    assert f"{item} in {last} has its own cuts" in str(model) and 0 < model.fit["notes"]["mcs_common_freed"] <= 1
+    named = blica.fit(X, segments, sources=2, free=[f"cuts:{item}@{last}", f"x1@{first}"])
+    assert [(f.item, f.segment, f.mixing is None) for f in named.free] == [("x1", first, False), (item, last, True)]
+    assert named.free[0].mixing.shape == (2,)
+    again = pickle.loads(pickle.dumps(named))
+    np.testing.assert_array_equal(again.free[0].mixing, named.free[0].mixing)
+    assert blica.loglik(model, X, segments).loglik > blica.loglik(blica.fit(X, segments, sources=2), X, segments).loglik
+    ica = blica.BinaryICA(2, free=f"cuts:{item}@{last}").fit(X, segments=segments)
+    np.testing.assert_allclose(ica.model_.free[0].cuts[0], model.free[0].cuts[0], atol=0.3)
+    assert blica.fit(drawn.X, segments, sources=2).free == []
+    with pytest.raises(ValueError, match="names no item"):
+        blica.fit(X, segments, sources=2, free="x99@1")

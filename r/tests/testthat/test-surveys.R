@@ -37,3 +37,17 @@ test_that("an item that differs is named", {
   expect_lt(first$p_adjusted, 0.05)
   expect_true(is.na(found$segment[1]) && found$item[1] == model$variables[3])
 })
+
+test_that("items are estimated apart", {
+  last <- as.character(segment[length(segment)])
+  x[which(segment == segment[length(segment)])[c(TRUE, FALSE)], 3] <- 1L
+  model <- blica(x, segment, k = 2, free = "auto")
+  found <- vapply(model$free, function(f) paste0(f$item, "@", f$segment), "")
+  expect_true(paste0(model$variables[3], "@", last) %in% found)
+  named <- blica(x, segment, k = 2, free = c(paste0("cuts:", model$variables[3], "@", last), paste0(model$variables[1], "@", segment[1])))
+  expect_identical(vapply(named$free, function(f) is.null(f$mixing), NA), c(FALSE, TRUE))
+  expect_length(named$free[[1]]$mixing, 2)
+  expect_lt(named$free[[2]]$cuts, named$cuts[[3]] - .2)
+  expect_output(print(named), "has its own cuts and loadings")
+  expect_error(blica(x, segment, k = 2, free = "nobody"), "names no item")
+})

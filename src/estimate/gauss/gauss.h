@@ -72,6 +72,9 @@ void bl_evaluator_free(bl_evaluator *e);
 /* The criterion at theta, and its gradient; NaN where it is not defined, or when a stop was requested. */
 double bl_evaluate(bl_evaluator *e, const double *theta, double *gradient);
 
+/* D of item i in segment s (docs/method.md, equation 21). */
+double bl_coarseness(const blica_cor *cor, int s, int i);
+
 /* What ordinal items show of their scales: sum over items and segments of precision/2 (log_scale - 1/2 log M_s,ii -
  * d_i)^2, d_i being the best constant. Observations and their precisions are [n,u]. */
 typedef struct {
@@ -216,8 +219,9 @@ bool bl_is_rare(const blica_cor *cor); /* whether any segment gives its tables a
 
 /* What the shares of ones tell about A and v where cuts are common to all segments. */
 typedef struct bl_margins bl_margins;
-/* Borrows gauss. Free with bl_free. */
-blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *gauss, bl_margins **out);
+/* Borrows gauss. Items that are freed [n,u] in a segment have cuts of their own there, which tell nothing; NULL: none
+ * is. Free with bl_free. */
+blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *gauss, const uint8_t *freed, bl_margins **out);
 bl_term bl_margins_term(bl_margins *margins); /* its row; it counts from its first renewal on */
 /* The variance of misfit of the last renewal: of thresholds, what sampling does not explain. NaN: margins do not count,
  * as where the tables have all of the weight. */

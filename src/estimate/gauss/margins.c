@@ -42,7 +42,7 @@ struct bl_margins {
   double *system;          /* [n,n] of the cuts, where it is smaller than its parts, k u columns of n; else NULL */
 };
 
-blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *g, bl_margins **out) {
+blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *g, const uint8_t *freed, bl_margins **out) {
   BL_OWNED bl_margins *m = NULL;
   const size_t n = (size_t)g->layout.n, k = (size_t)g->layout.k, u = (size_t)g->layout.u;
   *out = NULL;
@@ -59,7 +59,8 @@ blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *g, bl_margins **out
   if (n <= k * u) MUST(bl_alloc_for(ctx, m, bl_mul(n, n), &m->system));
   for (size_t i = 0; i < n * u; i++) {
     const double rows = bl_cor_item_rows(g->cor, (int)(i / n), (int)(i % n));
-    m->sampling[i] = rows > 0 || !g->cor->item_rows ? (1 + g->plain[i]) / fmax(rows, 1) : INFINITY;
+    const bool counts = (rows > 0 || !g->cor->item_rows) && !(freed && freed[i]);
+    m->sampling[i] = counts ? (1 + g->plain[i]) / fmax(rows, 1) : INFINITY;
   }
   *out = bl_take(&m);
   return BLICA_OK;

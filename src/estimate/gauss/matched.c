@@ -45,7 +45,9 @@ static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_cri
   p->scales = (bl_item_scales){.layout = c->layout, .log_scale = cor->log_scale};
   MUST(bl_alloc(ctx, count, &p->scales.precision));
   for (size_t i = 0; i < count; i++)
-    p->scales.precision[i] = problem->options->likelihood_power / (cor->log_scale_se[i] * cor->log_scale_se[i]);
+    p->scales.precision[i] = problem->freed && problem->freed[i]
+                                 ? 0
+                                 : problem->options->likelihood_power / (cor->log_scale_se[i] * cor->log_scale_se[i]);
   bl_criterion_add(c, bl_item_scales_term(&p->scales));
   return BLICA_OK;
 }
@@ -64,7 +66,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   bl_criterion_add(c, bl_gauss_term(p.gauss));
   TRY(add_tables(ctx, problem, c, &p));
   TRY(add_scales(ctx, problem, c, &p));
-  if (common_cuts && average) TRY(bl_margins_make(ctx, p.gauss, &p.margins));
+  if (common_cuts && average) TRY(bl_margins_make(ctx, p.gauss, problem->freed, &p.margins));
   fit.margins = p.margins;
   fit.constant = bl_gauss_constant(p.gauss);
   TRY(bl_gauss_fit_run(ctx, &fit, model));

@@ -20,7 +20,7 @@ enum {
 /* What coarsening adds to the variance 1 of q_i: 1/I - 1, I = sum_l (phi(t_l) - phi(t_(l+1)))^2 / p_l the share of the
  * variance that its best score of levels keeps; with two levels p(1-p)/phi(t)^2 - 1. Exact counts carry it as well: it
  * is a property of the data, and the minimum does not depend on it. */
-static double coarseness(const blica_cor *cor, int s, int i) {
+double bl_coarseness(const blica_cor *cor, int s, int i) {
   const double *t = cor->thresholds + (size_t)cor->planes * (size_t)s;
   int first = bl_plane(cor->coding, i), last = bl_plane(cor->coding, i + 1);
   double density = bl_phi_density(t[first]), kept = 0, before = 0, above = 1;
@@ -41,7 +41,7 @@ static blica_status set_noise(blica_ctx *ctx, bl_gauss *g) {
   g->plain = g->noise;
   if (g->layout.locals > g->layout.k) return BLICA_OK;
   if (cor->item_rows) MUST(bl_alloc_for(ctx, g, count, &g->plain));
-  for (size_t i = 0; i < count; i++) g->plain[i] = coarseness(cor, (int)(i / n), (int)(i % n));
+  for (size_t i = 0; i < count; i++) g->plain[i] = bl_coarseness(cor, (int)(i / n), (int)(i % n));
   if (!cor->item_rows) return BLICA_OK;
   return bl_blocks_make(ctx, g, cor, g->layout.link, g->plain, g->noise, &g->blocks);
 }

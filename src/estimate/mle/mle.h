@@ -49,7 +49,7 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
       m->means[j + (size_t)s * m->k] = own[m->k + j];
     }
   if (m->cuts) bl_cuts_of(m->coding, m->n, theta + (size_t)m->n * (size_t)m->k, m->cut);
-  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, m->cuts ? m->cut : NULL};
+  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, m->cuts ? m->cut : NULL, NULL};
 }
 /* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);

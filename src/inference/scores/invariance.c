@@ -10,7 +10,8 @@
  * its tail is that of the gamma distribution with these moments (exact for segments of one size).
  *
  * The item and segment with the least p is set apart while that is significant after Benjamini and Hochberg (1995):
- * its block is projected out of S_s, J_s and V_s by J_s, as if it had parameters of its own there. After Merkle and
+ * its block is projected out of S_s, J_s and V_s by J_s, as if it had parameters of its own there. What the model has
+ * freed is set apart from the start. After Merkle and
  * Zeileis (Psychometrika 78, 2013) and, for setting apart stepwise, Lautenschlager and Park (Applied Psychological
  * Measurement 12, 1988). Size and power: bench/results/invariance.md. */
 #include <math.h>
@@ -74,7 +75,7 @@ typedef struct {
   double *delta;     /* [m] J^+ sum of S */
   double *chi2, *p;  /* [n,u]; p is NaN where nothing can be tested */
   int *rank;         /* [n,u] */
-  int *found;        /* [n,u] set apart as the first, ...; 0: not */
+  int *found;        /* [n,u] set apart as the first, ...; 0: not; -1: freed by the fit */
   double *change;    /* [m,u] estimated differences */
   workspace *workspace;
 } tests;
@@ -179,7 +180,7 @@ static void test_segment(int64_t item, int thread, void *user) {
   bl_dgemm('N', 'N', im, im, im, 1, w->b, im, t->v + m * m * s, im, 0, w->bv, im);
   bl_dgemm('N', 'N', im, im, im, 1, w->b, im, t->total, im, 0, w->bt, im);
   for (size_t i = 0; i < (size_t)t->n; i++)
-    if (!t->found[i + (size_t)t->n * s]) test_item(t, i, s, w);
+    if (t->found[i + (size_t)t->n * s] == 0) test_item(t, i, s, w);
 }
 
 static blica_status test_all(tests *t) {
@@ -256,8 +257,20 @@ static blica_status adjust(blica_ctx *ctx, size_t count, const double *p, double
 /* How many items are set apart in segment s. */
 static int apart_in(const tests *t, int s) {
   int count = 0;
-  for (int i = 0; i < t->n; i++) count += t->found[i + t->n * s] > 0;
+  for (int i = 0; i < t->n; i++) count += t->found[i + t->n * s] != 0;
   return count;
+}
+
+/* Sets apart what has cuts, or a row of A, of its own in the model. */
+static blica_status apart_from_the_start(tests *t, const blica_model *m, blica_item_part kind) {
+  for (int s = 0; s < t->u; s++)
+    for (int i = 0; i < t->n; i++) {
+      const size_t at = (size_t)(i + t->n * s);
+      if (bl_freed(m, i, s) < (kind == BLICA_CUTS ? BLICA_FREED_CUTS : BLICA_FREED_ROW)) continue;
+      MUST(set_apart(t, (size_t)i, (size_t)s));
+      t->found[at] = -1, t->p[at] = NAN;
+    }
+  return BLICA_OK;
 }
 
 /* Sets items apart one after another, while one differs; half of those of a segment stay together. */
@@ -286,6 +299,7 @@ static double over_all(const tests *t, int i) {
   for (int s = 0; s < t->u; s++) {
     const size_t at = (size_t)(i + t->n * s);
     const double f = t->scores->share[s], odds = f / (1 - f);
+    if (t->found[at] < 0) continue;
     if (t->found[at]) {
       first = fmin(isnan(first) ? 1 : first, t->u * t->p[at]);
     } else if (t->rank[at] > 0) {
@@ -395,6 +409,7 @@ static blica_status test_kind(const report *r, blica_item_part kind, const bl_it
   if (!scores) return BLICA_OK;
   TRY(make_tests(r->ctx, scores, &t));
   TRY(bl_alloc(r->ctx, (size_t)t->n * (size_t)t->u, &adjusted));
+  TRY(apart_from_the_start(t, r->model, kind));
   TRY(purify(t, r->out->level, adjusted));
   TRY(add_tests(r, kind, t, adjusted));
 done:

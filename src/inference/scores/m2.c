@@ -78,7 +78,9 @@ static double weight_of(const job *b, int s, int i, int j, size_t q) {
   const bl_influence *f = b->influence;
   if (b->margins) {
     const double below = -f->on_margin[2 * q], above = f->on_margin[2 * q + 1];
-    return column_used(b, s, q) ? 1 / (below * above * b->counts->present[q + b->planes * (size_t)s]) : 0;
+    return column_used(b, s, q) && !bl_freed(b->model, b->rows->item[q], s)
+               ? 1 / (below * above * b->counts->present[q + b->planes * (size_t)s])
+               : 0;
   }
   const bool *used = b->pooled->used + b->n * (size_t)s;
   return used[i] && used[j] && f->information[q] > LEAST ? f->both[q] * f->information[q] : 0;

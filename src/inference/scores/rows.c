@@ -252,8 +252,19 @@ static blica_status list_sets(blica_ctx *ctx, bl_rows *rows) {
   return BLICA_OK;
 }
 
-/* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
-static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
+/* Values of items with a row of A of their own in a segment say nothing there of what is common. */
+static void leave_out_freed(const blica_model *m, bl_rows *rows) {
+  for (int s = 0; s < rows->u; s++)
+    for (int i = 0; i < rows->n; i++) {
+      if (bl_freed(m, i, s) < BLICA_FREED_ROW) continue;
+      rows->complete = false;
+      for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) rows->x[i + rows->n * p] = BLICA_MISSING;
+    }
+}
+
+/* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. model may be NULL. */
+static blica_status fill(blica_ctx *ctx, const blica_model *model, const blica_data *data, const int *column,
+                         const int *segment, bl_rows *rows) {
   BL_AUTO(bl_patterns) *patterns = NULL;
   BL_OWNED int64_t *where = NULL;
   MUST(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
@@ -273,11 +284,12 @@ static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *colu
   take_all(patterns, segment, where, rows);
   take_order(patterns, data, segment, where, rows);
   MUST(take_clusters(ctx, rows));
+  if (model) leave_out_freed(model, rows);
   return rows->complete ? BLICA_OK : list_sets(ctx, rows);
 }
 
 /* Columns and segments of the data are matched with those of the rows by name. */
-static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_rows *rows) {
+static blica_status match_and_fill(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows *rows) {
   BL_OWNED int *column = NULL, *place = NULL, *segment = NULL;
   MUST(bl_alloc(ctx, (size_t)rows->planes, &column));
   MUST(bl_alloc(ctx, (size_t)rows->u, &place));
@@ -285,16 +297,16 @@ static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_ro
   MUST(match_names(ctx, "variable", rows->planes, rows->columns, data->n, data->variables, column));
   MUST(match_names(ctx, "segment", rows->u, rows->segments, data->u, data->segments, place));
   for (int s = 0; s < rows->u; s++) segment[place[s]] = s;
-  MUST(fill(ctx, data, column, segment, rows));
+  MUST(fill(ctx, model, data, column, segment, rows));
   return BLICA_OK;
 }
 
-/* coding is taken over, also on failure. */
+/* coding is taken over, also on failure; model may be NULL. */
 static blica_status make(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u, char *const *segments,
-                         const blica_data *data, bl_rows **out) {
+                         const blica_model *model, const blica_data *data, bl_rows **out) {
   blica_status status;
   TRY(outline(ctx, n, items, coding, u, segments, out));
-  TRY(match_and_fill(ctx, data, *out));
+  TRY(match_and_fill(ctx, model, data, *out));
 done:
   if (status != BLICA_OK) bl_rows_free(bl_take(out));
   return status;
@@ -304,7 +316,7 @@ blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out) {
   blica_coding *coding = NULL;
   *out = NULL;
   MUST(bl_coding_parse(ctx, data->n, data->variables, &coding));
-  return make(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, data, out);
+  return make(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, NULL, data, out);
 }
 
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
@@ -315,7 +327,7 @@ blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_
                    "the data have %d segments and the model has %d; give the data that it was fitted to", data->u,
                    model->u);
   MUST(bl_coding_copy(ctx, model->coding, &coding));
-  return make(ctx, model->n, model->variables, coding, model->u, model->segments, data, out);
+  return make(ctx, model->n, model->variables, coding, model->u, model->segments, model, data, out);
 }
 
 blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out) {

@@ -58,8 +58,8 @@ static inline int64_t bl_scale_statistics(const blica_coding *coding, int n, int
 
 /* All items and segments of the data, in their order. */
 blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out);
-/* In the order of a model. Fails with BLICA_ERR_DATA when model and data do not have the same items, levels and
- * segments. */
+/* In the order of a model; values of an item with a row of A of its own in the segment are missing. Fails with
+ * BLICA_ERR_DATA when model and data do not have the same items, levels and segments. */
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out);
 void bl_rows_free(bl_rows *rows);
 BL_AUTO_FREE(bl_rows)

@@ -198,7 +198,7 @@ static problem *make_problem(blica_engine engine, bool missing) {
       BLICA_OK);
   assert_int_equal(bl_patterns_make(p->ctx, p->data, N, coding, column, false, &p->patterns), BLICA_OK);
   blica_coding_free(coding);
-  p->params = (bl_params){N, K, SEGMENTS, 0.4, p->mixing, p->variances, p->means, p->cuts};
+  p->params = (bl_params){N, K, SEGMENTS, 0.4, p->mixing, p->variances, p->means, p->cuts, NULL};
   p->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = 1, .grid_error = 1e-12};
   assert_int_equal(
       bl_likelihood_make(p->ctx, p->patterns, segment, N, K, SEGMENTS, engine, BL_MVN_BLOCK, &p->likelihood), BLICA_OK);
