@@ -134,7 +134,7 @@ static void segment_task(int64_t item, int thread, void *user) {
   if (!b->adjacent) return;
   const size_t used = b->m < LAG_DIRECTIONS ? b->m : LAG_DIRECTIONS;
   for (size_t c = 0; c < used; c++) scale[c] = h[c * (b->m + 1)] > 0 ? sqrt(b->rows->size[s] / h[c * (b->m + 1)]) : 0;
-  bl_row_scores_lags(&r->units, s, r->weight, b->m, used, scale, r->score, r->z, b->lags[s].score);
+  bl_row_scores_lags(&r->units, s, r->weight, used, scale, r->score, r->z, b->lags[s].score);
   bl_lag_items(b->rows, s, r->z, &b->lags[s]);
 }
 

@@ -116,15 +116,17 @@ static void next_pair(int *i, int *j) {
   if (++*i == *j) *i = 0, ++*j;
 }
 
-/* x [p] <- D'w y, y [count] residuals of segment s. */
-static void gather(job *b, int s, const double *y, double *x) {
+/* c [p,taken] <- D'w y, y [count,taken] residuals of segment s. */
+static void gather(job *b, int s, int taken) {
   const double *w = b->w + b->count * (size_t)s;
   int i = 0, j = 1;
-  memset(x, 0, b->p * sizeof *x);
+  memset(b->c, 0, b->p * (size_t)taken * sizeof *b->c);
   for (size_t q = 0; q < b->count; q++, next_pair(&i, &j)) {
-    if (!(w[q] > 0) || y[q] == 0) continue;
-    const size_t many = slopes_of(b, s, i, j, q);
-    for (size_t a = 0; a < many; a++) x[b->place[a]] += w[q] * y[q] * b->slope[a];
+    const size_t many = w[q] > 0 ? slopes_of(b, s, i, j, q) : 0;
+    for (int r = 0; r < taken && many > 0; r++) {
+      const double y = w[q] * b->y[q + b->count * (size_t)r];
+      for (size_t a = 0; a < many; a++) b->c[b->place[a] + b->p * (size_t)r] += y * b->slope[a];
+    }
   }
 }
 
@@ -237,7 +239,7 @@ static void add_moments(job *b, int s, int most) {
   for (int r = 0; r < taken; r++) part += b->times[r];
   around_mean(b, s, &all);
   const double per = all / part, pair = all * (all - 1) / (part * (part - 1));
-  for (int r = 0; r < taken && !b->fixed; r++) gather(b, s, b->y + b->count * (size_t)r, b->c + b->p * (size_t)r);
+  if (!b->fixed) gather(b, s, taken);
   for (int r = 0; r < taken; r++)
     for (size_t q = 0; q < b->count; q++) b->y[q + b->count * (size_t)r] *= w[q] > 0;
   products(b, b->y, b->count, taken, b->rows->size[s], 0);

@@ -88,8 +88,8 @@ void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums) {
       sums->product[r + m * c] += sums->units * mean[r] * mean[c] - sums->sized[r] * mean[c] - mean[r] * sums->sized[c];
 }
 
-void bl_row_scores_lags(const bl_units_reader *r, int s, const double *weight, size_t m, size_t used,
-                        const double *scale, double *score, double *z, double *lag) {
+void bl_row_scores_lags(const bl_units_reader *r, int s, const double *weight, size_t used, const double *scale,
+                        double *score, double *z, double *lag) {
   const bl_rows *rows = r->rows;
   const int64_t count = rows->row_first[s + 1] - rows->row_first[s];
   const int64_t *row = rows->row + rows->row_first[s];
@@ -97,9 +97,9 @@ void bl_row_scores_lags(const bl_units_reader *r, int s, const double *weight, s
     const int some = count - first < BL_BATCH ? (int)(count - first) : BL_BATCH;
     for (int c = 0; c < some; c++)
       bl_influence_row(r->influence, levels_of(rows, row[first + c]), r->psi + r->q * (size_t)c);
-    bl_dgemm('T', 'N', (int)m, some, (int)r->q, 1, weight, (int)r->q, r->psi, (int)r->q, 0, score, (int)m);
+    bl_dgemm('T', 'N', (int)used, some, (int)r->q, 1, weight, (int)r->q, r->psi, (int)r->q, 0, score, (int)used);
     for (int c = 0; c < some; c++)
-      for (size_t d = 0; d < used; d++) z[d + used * (size_t)(first + c)] = scale[d] * score[d + m * (size_t)c];
+      for (size_t d = 0; d < used; d++) z[d + used * (size_t)(first + c)] = scale[d] * score[d + used * (size_t)c];
   }
   bl_lag_products(used, count, z, lag);
 }

@@ -62,10 +62,10 @@ typedef struct {
  * overwritten. */
 double bl_lag_products(size_t width, int64_t count, double *x, double *lag);
 /* Adds to lag [BL_LAGS+1] the sums over the rows r of segment s of z_r'z_(r+l), rows in the order of the data; z are
- * the scores along the columns of weight [q,m], the first `used` of them, less their mean in the segment, times
- * scale [used]. score [m,BL_BATCH] and z [used, rows] are workspace. */
-void bl_row_scores_lags(const bl_units_reader *reader, int s, const double *weight, size_t m, size_t used,
-                        const double *scale, double *score, double *z, double *lag);
+ * the scores along the columns of weight [q,used], less their mean in the segment, times scale [used].
+ * score [used,BL_BATCH] and z [used, rows] are workspace. */
+void bl_row_scores_lags(const bl_units_reader *reader, int s, const double *weight, size_t used, const double *scale,
+                        double *score, double *z, double *lag);
 /* The items of segment s, standardised, into sums; x [n, rows of the segment] is workspace. */
 void bl_lag_items(const bl_rows *rows, int s, double *x, bl_lag_sums *sums);
 /* From the sums [u] of all segments. */

@@ -552,7 +552,7 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
         "the information about the mixing matrix is singular: the data do not determine all of its directions");
   solve_bias(b, h, bias);
   for (int side = 0; side < 2; side++) {
-    bl_dpotrs('L', p, p, h, p, j, p);
+    bl_dpotrs('L', p, side ? (int)b->p : p, h, p, j, p); /* the rest of the second side is not wanted */
     canonical_rows(b, j, b->all);
     transpose(j, b->all);
   }
