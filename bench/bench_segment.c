@@ -231,7 +231,7 @@ static double decode(const design *d, const bl_series *x, const double *log_p, i
 static void compare_engines(const design *d, const blica_model *truth, const blica_data *data, const int32_t *state) {
   double value[ENGINE_NUMBERS] = {0};
   bl_series *x = NULL;
-  must(bl_series_make(ctx, data, &x));
+  must(bl_series_make(ctx, data, 0, &x));
   const size_t size = (size_t)x->patterns->count * (size_t)d->states;
   const blica_engine engine = d->n <= EXACT_ITEMS ? BLICA_ENGINE_EXACT : BLICA_ENGINE_GRID;
   double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2], seconds[2];

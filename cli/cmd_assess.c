@@ -84,6 +84,7 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   }
   json_object_set_new(r, "verdict", verdict);
   json_object_set_new(r, "sentences", sentences);
+  json_object_set_new(r, "segments_found", json_boolean(a->segments_found));
   json_object_set_new(r, "distance", json_number(a->distance));
   json_object_set_new(r, "refit_mcs", json_number(a->refit_mcs));
   json_object_set_new(r, "chance_mcs", json_number(a->chance_mcs));

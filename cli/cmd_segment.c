@@ -15,14 +15,15 @@ typedef struct {
 
 static const blica_option own[] = {
     TEXT(segment_values, out, "FILE",
-         "CSV file with a column named segment: the state of every row, in the order of the rows, and the "
-         "column of --id. It is what --segment-file of the other commands reads."),
+         "CSV file with a column named found_segment: the state of every row, in the order of the rows, and the "
+         "column of --id. It is what --segment-file of the other commands reads. With --split the columns are segment "
+         "and held_out, and the other commands read the rows that were held out, without the others."),
     FLAG(segment_values, probabilities,
          "Add the columns p1, p2, ... to it: the probability of each state given all rows."),
     TEXT(segment_values, model, "FILE", "The fitted model is written here, as JSON, with one segment per state."),
     FLAG(segment_values, json,
-         "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs and trials "
-         "(states, loglik, score, heldout, heldout_se)."),
+         "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs, split, lag, lag_z, "
+         "draws_per_run and trials (states, loglik, score, heldout, heldout_se)."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -30,11 +31,12 @@ static bool write_states(FILE *f, const void *what) {
   const segment_values *v = what;
   const blica_segmentation *r = v->result;
   const int columns = v->probabilities ? r->states : 0;
-  fprintf(f, "segment");
+  fputs(r->split ? "segment,held_out" : "found_segment", f);
   if (v->ids.name) fputc(',', f), print_field(f, v->ids.name);
   for (int s = 0; s < columns; s++) fprintf(f, ",p%d", s + 1);
   for (int64_t t = 0; t < r->rows; t++) {
     fprintf(f, "\n%d", (int)r->state[t] + 1);
+    if (r->split) fputs(t / r->split % 2 ? ",1" : ",0", f);
     if (v->ids.name) fputc(',', f), print_field(f, v->ids.text[t]);
     for (int s = 0; s < columns; s++) fprintf(f, ",%.6g", r->probability[t * r->states + s]);
   }
@@ -90,10 +92,11 @@ static int print_record(const segment_values *v) {
                                                t->score, t->heldout, t->heldout_se));
   }
   return json_print(json_members("out:t transition:o expected_rows:o runs:o trials:o rows:w states:i loglik:n engine:t "
-                                 "rounds:w stop:t seconds:n",
+                                 "rounds:w stop:t seconds:n split:w lag:n lag_z:n draws_per_run:n",
                                  v->out, moves, json_numbers(r->expected_rows, r->states),
                                  json_wide(r->runs, r->states), trials, r->rows, r->states, r->loglik,
-                                 blica_engine_name(r->engine), r->rounds, blica_stop_name(r->stop), r->seconds));
+                                 blica_engine_name(r->engine), r->rounds, blica_stop_name(r->stop), r->seconds,
+                                 r->split, r->lag, r->lag_z, r->draws_per_run));
 }
 
 static int finish(program *p, const segment_values *v) {

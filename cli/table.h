@@ -61,6 +61,9 @@ struct table {
   bool odd;              /* a value was neither 0 nor 1 */
   bl_records labels;     /* of --segment-file */
   bool label_table;      /* its first line is the header of a table: labels are the first column */
+  bool labels_found;     /* as blica segment found them in these rows: the column is named found_segment */
+  bool labels_split;     /* a column held_out follows: rows where it is not 1 are left out */
+  int64_t left_out;      /* such rows */
   int64_t row;           /* rows read */
   int64_t total;         /* rows of the table when known beforehand; else 0 */
   bool ended;

@@ -154,6 +154,7 @@ blica_status table_take_attributes(table *t, const bl_record_field *carried, int
 blica_status table_give_attributes(table *t, blica_data *data, char *message) {
   data->unordered = t->options.frequencies != NULL;
   if (t->options.collect) t->kept = 0;
+  data->segments_found = t->labels_found;
   if (t->kept == 0) return BLICA_OK;
   blica_status status = t->weight ? blica_data_set_weights(t->ctx, data, t->weight) : BLICA_OK;
   if (status == BLICA_OK && t->cluster) status = blica_data_set_clusters(t->ctx, data, t->cluster);

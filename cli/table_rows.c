@@ -60,24 +60,31 @@ static blica_status label_id(table *t, const char *label, size_t length, char *m
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
 }
 
-/* The first line of a file of labels that is a table, as blica segment writes it: its first column is read. */
-static bool is_label_header(const char *line, size_t length) {
-  static const char name[] = "segment";
-  const size_t size = sizeof name - 1;
+/* Whether the first columns of a line are those of the header. */
+static bool begins(const char *line, size_t length, const char *header) {
+  const size_t size = strlen(header);
   while (length && strchr("\r ", line[length - 1])) length--;
-  return length >= size && memcmp(line, name, size) == 0 && (length == size || line[size] == ',');
+  return length >= size && memcmp(line, header, size) == 0 && (length == size || line[size] == ',');
+}
+
+/* The first line of a file of labels that is a table, as blica segment writes it: its first column is read. */
+static bool is_label_header(table *t, const char *line, size_t length) {
+  t->labels_found = begins(line, length, "found_segment");
+  t->labels_split = begins(line, length, "segment,held_out");
+  return t->labels_found || begins(line, length, "segment");
 }
 
 static blica_status next_label(table *t, char *message, bool *more, size_t *length) {
   blica_status status = bl_records_peek(&t->labels, message, more, length);
   if (status != BLICA_OK || !*more || t->row > 0 || t->label_table) return status;
-  t->label_table = is_label_header(t->labels.buffer + t->labels.at, *length);
+  t->label_table = is_label_header(t, t->labels.buffer + t->labels.at, *length);
   if (!t->label_table) return status;
   t->labels.at += *length + (t->labels.at + *length < t->labels.have);
   return bl_records_peek(&t->labels, message, more, length);
 }
 
-static blica_status label_from_file(table *t, char *message, const char **label, size_t *length) {
+/* *used is false for a row that is left out: the states were found in it, and others were held out to be assessed. */
+static blica_status label_from_file(table *t, char *message, const char **label, size_t *length, bool *used) {
   bool more;
   MUST(next_label(t, message, &more, length));
   if (!more)
@@ -86,7 +93,9 @@ static blica_status label_from_file(table *t, char *message, const char **label,
   *label = t->labels.buffer + t->labels.at;
   t->labels.at += *length + (t->labels.at + *length < t->labels.have);
   const char *comma = t->label_table ? memchr(*label, ',', *length) : NULL;
+  const size_t whole = *length;
   if (comma) *length = (size_t)(comma - *label);
+  *used = !t->labels_split || t->options.blank_segments || (*length + 1 < whole && comma[1] == '1');
   while (*length && strchr(" \t\r\"", (*label)[*length - 1])) --*length;
   while (*length && strchr(" \t\"", **label)) ++*label, --*length;
   return BLICA_OK;
@@ -111,8 +120,9 @@ blica_status table_finish_row(table *t, const bl_record_field *carried, char *me
   int32_t id = -1;
   const table_options *o = &t->options;
   blica_status status = BLICA_OK;
+  bool used = true;
   if (o->segment_file) {
-    status = label_from_file(t, message, &label, &length);
+    status = label_from_file(t, message, &label, &length, &used);
   } else if (o->unlabelled) {
     label = "1", length = 1;
   } else if (o->segment_length || o->segment_count) {
@@ -122,6 +132,10 @@ blica_status table_finish_row(table *t, const bl_record_field *carried, char *me
     label = number;
   }
   if (status != BLICA_OK) return status;
+  if (!used) {
+    t->row++, t->left_out++;
+    return BLICA_OK;
+  }
   if (t->attributes) MUST(table_take_attributes(t, carried, &copies, message));
   if (copies > 0) MUST(label_id(t, label, length, message, &id));
   t->row++;
@@ -232,6 +246,7 @@ static blica_status check_labels_used(table *t, char *message) {
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: has more labels than %s has rows (%lld); one label per row is needed",
                       t->options.segment_file, t->name, (long long)t->row);
+  if (t->left_out) table_note(t, "%lld rows in which the segments were found are left out", (long long)t->left_out);
   return status;
 }
 

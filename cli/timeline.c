@@ -65,13 +65,17 @@ static blica_status next_row(reader *r, bool *more, char *message) {
   return *more ? bl_records_split(&r->file, length, message) : BLICA_OK;
 }
 
-/* Reads all rows; none where the file is no table whose first column is named segment. */
+static bool is_segment(const bl_record_field *name) {
+  return (name->length == 7 && memcmp(name->text, "segment", 7) == 0) ||
+         (name->length == 13 && memcmp(name->text, "found_segment", 13) == 0);
+}
+
+/* Reads all rows; none where the file is no table whose first column is named as blica segment names it. */
 static blica_status read_rows(reader *r, char *message) {
   bool more;
   MUST(next_row(r, &more, message));
   const bl_record_field *first = r->file.fields;
-  if (!more || r->file.field_count == 0 || first->length != 7 || memcmp(first->text, "segment", 7) != 0)
-    return BLICA_OK;
+  if (!more || r->file.field_count == 0 || !is_segment(first)) return BLICA_OK;
   if (r->line && !read_header(r)) return table_no_memory(message);
   for (;; r->rows++) {
     MUST(next_row(r, &more, message));

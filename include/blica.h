@@ -159,7 +159,8 @@ typedef struct {
   int32_t *row_segment; /* [rows] segment of each row, in input order */
   double *weight;       /* [rows] segment by segment, scaled as blica_data_set_weights says; NULL: all are 1 */
   int32_t *cluster;     /* [rows] segment by segment, ids from 0 in that order; NULL: each row is its own cluster */
-  int unordered; /* 1: the order of rows tells nothing, as where equal rows were counted together; yours to set */
+  int unordered;      /* 1: the order of rows tells nothing, as where equal rows were counted together; yours to set */
+  int segments_found; /* 1: the segments were found in these rows, as by blica_segment without split; yours to set */
 } blica_data;
 
 /* A table in memory. Fields that are 0 or NULL have the defaults given here. */
@@ -232,6 +233,7 @@ typedef struct {
   double *n10, *n01, *n00;      /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
   int exact;                    /* population probabilities times a nominal N, not a sample */
   struct blica_item_sets *sets; /* private: which columns rows have together; NULL: nothing is missing, or unknown */
+  int segments_found;           /* as in blica_data; not kept in files */
 } blica_counts;
 static inline int64_t blica_pair(int i, int j) {
   return (int64_t)j * (j - 1) / 2 + i;
@@ -598,6 +600,10 @@ typedef struct {
   blica_stop stop;             /* converged, or what ended it early: the result is the best so far */
   double seconds;
   blica_model *model; /* one segment per state, labelled 1, 2, ...; NULL: interrupted before there was one */
+  int64_t split;      /* rows of a block: those of the blocks 2, 4, ... were held out of the search; 0: none were */
+  /* Do rows depend on those before them while a state lasts? The mean correlation of a column with itself in the row
+   * before, its z value, and how many independent draws of the sources a run of a state holds on average. */
+  double lag, lag_z, draws_per_run;
 } blica_segmentation;
 /* Finds segments in rows that are in time order, all of one segment: a hidden Markov chain of states, in each of which
  * the sources have means and variances of their own; A is common to all. Needs two variables, and at least 50 and

@@ -117,6 +117,7 @@ typedef struct {
    * residuals less their noise, and the item and the segment that are furthest off, by how much. */
   double margin_p, margin_size, margin_shift;
   int margin_item, margin_segment;
+  int segments_found; /* 1: the segments were found in these rows, so that change cannot be tested */
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */

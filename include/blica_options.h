@@ -108,6 +108,7 @@ struct blica_segment_options {
   const char *checkpoint;
   double checkpoint_seconds;
   int resume;
+  int64_t split; /* rows of a block; every second block is held out of the search. 0: none, -1: chosen by min_length */
 };
 
 struct blica_assess_options {

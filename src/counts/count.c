@@ -183,6 +183,7 @@ blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_count
   TRY(bl_alloc_for(ctx, j.first, (size_t)data->u, &j.target));
   TRY(bl_counts_extend(ctx, &added, sum, j.target));
   j.counts = *sum;
+  j.counts->segments_found |= data->segments_found;
   j.side = (data->n + BLOCK - 1) / BLOCK;
   j.squares = j.side * (j.side + 1) / 2;
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * chunks(data, s);

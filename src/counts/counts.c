@@ -346,6 +346,7 @@ blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_cou
   TRY(bl_alloc(ctx, (size_t)part->u, &target));
   TRY(bl_counts_extend(ctx, &added, sum, target));
   (*sum)->exact = part->exact && (first || (*sum)->exact);
+  (*sum)->segments_found |= part->segments_found;
   for (int s = 0; s < part->u; s++) {
     bl_counts_add(*sum, target[s], part, s);
     TRY(bl_counts_add_sets(ctx, *sum, target[s], part, s));

@@ -358,6 +358,8 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
+  if ((input->data && input->data->segments_found) || (input->counts && input->counts->segments_found))
+    TRY(bl_report_note(ctx, &model->fit, BL_SEGMENTS_FOUND, 1));
   TRY(mark_freed(ctx, estimator, options, freed, model));
   st.problem.freed = model->freed;
   TRY(bl_agree(ctx, prepare(ctx, input, estimator, model, &st, &model->fit)));

@@ -95,6 +95,13 @@ done:
   return status;
 }
 
+/* Whether the model's segments were found in the rows that it was fitted to. */
+static int noted(const blica_model *m) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, BL_SEGMENTS_FOUND) == 0) return 1;
+  return 0;
+}
+
 /* ---- what cannot be assessed ---- */
 
 static blica_status check(blica_ctx *ctx, const blica_model *m) {
@@ -308,7 +315,9 @@ static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *
   MUST(bl_change_test(ctx, m, rows, counts, &found, a->source_change_p));
   a->change_p = found.p, a->lag = found.rows.lag, a->lag_z = found.rows.z, a->decay = found.rows.decay;
   a->inflation = found.rows.inflation, a->draws_per_segment = found.rows.draws;
-  for (int j = 0; j < m->k && !(a->distance <= bl_verdict_distance); j++) a->source_change_p[j] = NAN;
+  if (a->segments_found) a->change_p = NAN;
+  for (int j = 0; j < m->k && (a->segments_found || !(a->distance <= bl_verdict_distance)); j++)
+    a->source_change_p[j] = NAN;
   return BLICA_OK;
 }
 
@@ -349,6 +358,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   bl_rows_count(rows, rows->weight, counts);
   TRY(create(ctx, model, options->bootstrap < 0 ? default_draws(model) : options->bootstrap, &a));
   a->level = options->level;
+  a->segments_found = data->segments_found || noted(model);
   for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
   if (rows->cluster) a->clusters = rows->unit_of[rows->u];
   if (options->block_length > 1 && !rows->cluster) TRY(bl_rows_block(ctx, rows, options->block_length));

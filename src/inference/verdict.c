@@ -76,7 +76,13 @@ static void change(blica_assessment *a) {
   else if (a->clusters > 0)
     snprintf(rows, sizeof rows, " %lld clusters count as independent%s.", (long long)a->clusters,
              a->clusters < CLUSTERS_LEAST ? ", which are too few for a test to rely on" : "");
-  if (a->k == 1 && !(a->change_p <= SIGNIFICANT))
+  if (a->k == 1 && a->segments_found)
+    SAY(a, BLICA_CHANGE, BLICA_YES, "Change: one source needs no change of variances.");
+  else if (a->segments_found)
+    SAY(a, BLICA_CHANGE, BLICA_UNKNOWN,
+        "Change: these segments were found in the same rows, which differ between them by construction, so change "
+        "cannot be tested. Find segments in a half of the rows and test the others (blica segment --split auto).");
+  else if (a->k == 1 && !(a->change_p <= SIGNIFICANT))
     SAY(a, BLICA_CHANGE, BLICA_YES, "Change: one source needs no change of variances, and the data do not show any.");
   else if (isnan(a->change_p))
     SAY(a, BLICA_CHANGE, BLICA_UNKNOWN, "Change: it was not tested whether the variances change over these segments.");
@@ -169,6 +175,8 @@ static const char *uncertified(const blica_assessment *a) {
   if (off_optimum(a)) return "not assessed, since the model is not at the optimum for these data";
   if (isnan(a->expected_mcs)) return "no errors could be computed, so it is not known how well they are determined";
   if (too_dependent(a)) return "not known, since errors of rows that depend on each other so much are not";
+  if (a->segments_found && a->k > 1)
+    return "not certified, since change cannot be tested; angles below hold if there is";
   return NULL;
 }
 

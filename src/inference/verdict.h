@@ -7,6 +7,11 @@
 /* Beyond so many standard errors from the optimum a model is not certified. */
 extern const double bl_verdict_distance;
 
+/* Whether a z value leaves no doubt that rows depend on those before them. */
+static inline bool bl_verdict_dependent(double z) {
+  return z > 3.291; /* two-sided p of .001 */
+}
+
 /* Fills answer and verdict from the numbers of the assessment. */
 void bl_verdict(blica_assessment *a);
 

@@ -19,6 +19,7 @@ blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, cons
   fit.method = g->options->method;
   fit.max_seconds = fmax(0, em->deadline - bl_seconds());
   TRY(bl_series_counts(ctx, em->series, x->states, x->stat, (const char *const *)g->data->variables, &counts));
+  counts->segments_found = 1;
   blica_input input = {.counts = counts};
   status = blica_fit(ctx, &input, &fit, model);
   if (status == BLICA_ERR_INTERRUPTED) {

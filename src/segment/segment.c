@@ -15,10 +15,14 @@
 #include "data/pack.h"
 #include "base/option.h"
 #include "estimate/estimate.h"
+#include "inference/verdict.h"
 #include "ranks/facts.h"
 #include "segment/segment.h"
 
-enum { LEAST_ROWS = 50 };
+enum {
+  LEAST_ROWS = 50,
+  RUN_DRAWS = 30 /* a run with fewer independent draws of the sources is no time (bench/results/segment.md) */
+};
 
 /* ---- options ---- */
 
@@ -35,6 +39,9 @@ static const blica_option segment_table[] = {
            "Fewest rows before a state may change: in every run of the labels, and on average in the probabilities."),
     BL_ROW(SEGMENT(change_points), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "States never return: each is one run of rows, and the search finds the points of change."),
+    BL_ROW(SEGMENT(split), BLICA_OPT_INT, "none", 1, 9e15, "none=0|auto=-1", "ROWS",
+           "Hold every second block of this many rows out of the search. Their states follow from the rows around them "
+           "alone, so that a fit to them can be assessed. auto: as many rows as min_length."),
     BL_ROW(SEGMENT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
            "Clusterings from which the search for states begins; the best result is kept."),
     BL_ROW(SEGMENT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
@@ -73,6 +80,11 @@ static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const bli
                    "%d states of at least %lld rows need %.0f rows, and there are %lld; give fewer states or a smaller "
                    "min_length",
                    least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
+  if (o->split > data->rows / 4)
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "split is %lld: every second block of so many rows is held out, and there are "
+                   "%lld rows; give at most %lld",
+                   (long long)o->split, (long long)data->rows, (long long)(data->rows / 4));
   return BLICA_OK;
 }
 
@@ -132,6 +144,31 @@ done:
   return status;
 }
 
+/* One number of states, refined, and what the caller gets of it. */
+static blica_status take_states(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *from,
+                                bl_candidate **best, blica_segmentation *result) {
+  *best = NULL;
+  MUST(bl_candidate_make(ctx, g, em, from, best));
+  MUST(bl_segment_result(ctx, em, &(*best)->states, (*best)->log_p, result));
+  return bl_run_dependence(ctx, g->data, result);
+}
+
+/* Warns of rows that depend on each other while a state lasts. True where the data choose the number of states and
+ * these do not last for long enough to tell change from that dependence. */
+static bool only_dependence(blica_ctx *ctx, const bl_em *em, const blica_segment_options *o,
+                            const blica_segmentation *r) {
+  if (r->states == 1 || !bl_verdict_dependent(r->lag_z)) return false;
+  const bool few = r->draws_per_run < RUN_DRAWS, only = few && !o->states && !em->stopped;
+  bl_warn(ctx,
+          "rows depend on those before them (correlation %.2f while a state lasts), and a run of the %d states holds "
+          "about %.0f independent draws of the sources: %s",
+          r->lag, r->states, r->draws_per_run,
+          only  ? "the states only follow that dependence, and one state is given"
+          : few ? "the states may be nothing but that dependence"
+                : "the states may follow that dependence in part");
+  return only;
+}
+
 static blica_status find_states(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                                 blica_segmentation **out) {
   blica_status status;
@@ -151,15 +188,19 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_poll_reset(ctx);
   bl_blas_hold();
   TRY(check_rows(ctx, data, options));
-  TRY(bl_series_make(ctx, data, &series));
+  TRY(bl_series_make(ctx, data, options->split, &series));
   em.series = series;
   TRY(check_items(ctx, series->items, options->sources));
   TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_emission_make(ctx, data, series, &em.emission));
   TRY(find_number(ctx, options, &em, &search, result, &states));
-  TRY(bl_candidate_make(ctx, &g, &em, search.best[states], &best));
-  TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
+  TRY(take_states(ctx, &g, &em, search.best[states], &best, result));
+  if (only_dependence(ctx, &em, options, result)) {
+    bl_candidate_free(best);
+    TRY(take_states(ctx, &g, &em, search.best[1], &best, result));
+  }
+  result->split = options->split;
   TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));
   result->engine = bl_emission_engine(em.emission);
   result->rounds = em.rounds;
@@ -183,6 +224,7 @@ blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_s
   BL_NEED_OUT(ctx, out, data, options);
   blica_segment_options own;
   blica_status status = BL_TAKE_OPTIONS(ctx, segment, options, &own);
+  if (own.split < 0) own.split = own.min_length;
   return status == BLICA_OK ? find_states(ctx, data, &own, out) : status;
 }
 

@@ -142,6 +142,9 @@ void bl_candidate_free(bl_candidate *candidate);
 /* The model of the states' expected counts. */
 blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *x, blica_model **model);
 
+/* Fills lag, lag_z and draws_per_run of a result that has its states (runs.c). */
+blica_status bl_run_dependence(blica_ctx *ctx, const blica_data *data, blica_segmentation *result);
+
 /* Sequence, probabilities and moves; x gets its states in the order of their first appearance. */
 blica_status bl_segment_result(blica_ctx *ctx, bl_em *em, bl_states **x, const double *log_p,
                                blica_segmentation *result);

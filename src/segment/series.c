@@ -231,7 +231,7 @@ static void make_scores(bl_series *x) {
   }
 }
 
-blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **out) {
+blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, int64_t split, bl_series **out) {
   blica_status status;
   bl_series *x = NULL;
   BL_OWNED double *weight = NULL;
@@ -251,6 +251,8 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   TRY(bl_alloc_for(ctx, x, bl_mul((size_t)x->patterns->count, (size_t)x->d), &x->score));
   TRY(bl_alloc_for(ctx, x, x->cells, &x->pooled));
   TRY(bl_alloc(ctx, (size_t)x->patterns->count, &weight));
+  for (int64_t r = 0; r < x->rows; r++)
+    if (bl_series_held_out(split, r)) x->patterns->row_pattern[r] = -1;
   for (int64_t r = 0; r < x->rows; r++)
     if (x->patterns->row_pattern[r] >= 0) weight[x->patterns->row_pattern[r]] += 1;
   TRY(bl_series_expect(ctx, x, 1, weight, x->pooled));

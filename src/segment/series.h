@@ -35,8 +35,13 @@ static inline size_t bl_cell_both(const bl_series *x) { /* three times [pairs] *
   return bl_cell_present(x) + (size_t)x->n;
 }
 
-/* Of data with one segment. */
-blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **out);
+/* Of data with one segment. split: rows of a block, every second of which is held out: its rows are missing. 0: none.
+ */
+blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, int64_t split, bl_series **out);
+/* Whether a row is held out. */
+static inline bool bl_series_held_out(int64_t split, int64_t row) {
+  return split > 0 && row / split % 2 == 1;
+}
 void bl_series_free(bl_series *series);
 
 /* Adds up the statistics of patterns that count with weight [S,patterns]. Same bits for any number of threads. */

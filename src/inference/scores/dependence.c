@@ -10,9 +10,8 @@
 
 #include <math.h>
 
+#include "inference/verdict.h"
 #include "num/linear/blas.h"
-
-static const double CERTAIN = 3.291; /* z: two-sided p of .001 */
 
 double bl_lag_products(size_t width, int64_t count, double *x, double *lag) {
   double square = 0;
@@ -92,7 +91,7 @@ bl_dependence bl_dependence_of(const bl_rows *rows, const bl_lag_sums *sums) {
   d.lag = (item[1] + one * lost[1]) / pairs[1] / one;
   d.z = (item[1] + one * lost[1]) / sqrt(square);
   d.draws = pairs[0] / rows->u;
-  if (!(d.z > CERTAIN)) return d;
+  if (!bl_verdict_dependent(d.z)) return d;
   for (int round = 0; round < 50; round++) { /* what centring took depends on the answer */
     d.decay = decay_of(item, pairs, lost, spread * one);
     spread = fmin(long_run(item, pairs, lost, d.decay, spread * one, one), pairs[0] / rows->u);

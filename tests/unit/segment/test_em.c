@@ -32,7 +32,7 @@ static sample open_rows(int64_t rows, const int8_t *x) {
   int32_t *segment = calloc((size_t)rows, sizeof *segment);
   assert_int_equal(
       blica_pack(ctx, &(blica_table){.rows = rows, .n = ITEMS, .x = x, .segment = segment, .u = 1}, &y.data), BLICA_OK);
-  assert_int_equal(bl_series_make(ctx, y.data, &y.series), BLICA_OK);
+  assert_int_equal(bl_series_make(ctx, y.data, 0, &y.series), BLICA_OK);
   y.em.series = y.series;
   assert_int_equal(bl_emission_make(ctx, y.data, y.series, &y.em.emission), BLICA_OK);
   free(segment);

@@ -36,7 +36,7 @@ typedef struct {
 /* The rows y, which are taken over, a part of each in state 0 and the others in state 1, and log P by their counts. */
 static sample take(level_rows y) {
   sample x = {.y = y, .data = pack_level_rows(&y)};
-  assert_int_equal(bl_series_make(ctx, x.data, &x.series), BLICA_OK);
+  assert_int_equal(bl_series_make(ctx, x.data, 0, &x.series), BLICA_OK);
   assert_int_equal(bl_emission_make(ctx, x.data, x.series, &x.emission), BLICA_OK);
   const bl_patterns *p = x.series->patterns;
   double *weight = calloc((size_t)p->count * STATES, sizeof *weight);

@@ -55,7 +55,7 @@ static void expected_counts_are_counts(void **unused) {
     blica_counts *wanted = NULL, *got = NULL;
     int32_t label[ROWS];
     draw(1, STATES, 50, hole ? 0.1 : 0, &y);
-    assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
+    assert_int_equal(bl_series_make(ctx, y.data, 0, &s), BLICA_OK);
     double *weight = calloc((size_t)s->patterns->count * 2, sizeof *weight), *stat = calloc(s->cells * 2, sizeof *stat);
     for (int t = 0; t < ROWS; t++) {
       int64_t p = s->patterns->row_pattern[t];
@@ -129,7 +129,7 @@ static void rows_have_the_probability_of_the_likelihood(void **unused) {
                                 &labelled),
                      BLICA_OK);
     assert_int_equal(blica_loglik(ctx, y.truth, labelled, &o, &wanted), BLICA_OK);
-    assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
+    assert_int_equal(bl_series_make(ctx, y.data, 0, &s), BLICA_OK);
     assert_int_equal(bl_emission_make(ctx, y.data, s, &e), BLICA_OK);
     double *log_p = calloc((size_t)s->patterns->count, sizeof *log_p), total = 0;
     assert_int_equal(bl_emission_model(ctx, e, y.truth, log_p), BLICA_OK);
@@ -233,7 +233,7 @@ static void heldout_rows_of_one_state_are_scored_by_the_others(void **unused) {
   double total = 0;
   draw(1, 1, ROWS, 0.05, &y);
   blica_segmentation *r = find(y.data, 0, 0);
-  assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
+  assert_int_equal(bl_series_make(ctx, y.data, 0, &s), BLICA_OK);
   assert_int_equal(bl_emission_make(ctx, y.data, s, &e), BLICA_OK);
   const size_t patterns = (size_t)s->patterns->count;
   double *log_p = calloc(patterns, sizeof *log_p), *stat = calloc(s->cells, sizeof *stat);

@@ -85,7 +85,7 @@ static void check_rows(int sources, const char *engine) {
     assert_int_equal(blica_fit(ctx, &input, &fit, &m), BLICA_OK);
     own_thresholds(m);
     assert_int_equal(blica_loglik(ctx, m, labelled, &o, &wanted), BLICA_OK);
-    assert_int_equal(bl_series_make(ctx, plain, &s), BLICA_OK);
+    assert_int_equal(bl_series_make(ctx, plain, 0, &s), BLICA_OK);
     assert_int_equal(s->items, ITEMS);
     assert_int_equal(bl_emission_make(ctx, plain, s, &e), BLICA_OK);
     double *log_p = calloc((size_t)s->patterns->count * STATES, sizeof *log_p), total = 0;
@@ -122,7 +122,7 @@ static void probabilities_from_counts_sum_to_one(void **unused) {
   bl_emission *e = NULL;
   draw(7, 1, 0, &y);
   blica_data *plain = pack(&y, FEW, one, 1, NULL);
-  assert_int_equal(bl_series_make(ctx, plain, &s), BLICA_OK);
+  assert_int_equal(bl_series_make(ctx, plain, 0, &s), BLICA_OK);
   assert_int_equal(bl_emission_make(ctx, plain, s, &e), BLICA_OK);
   const int64_t count = s->patterns->count;
   assert_int_equal(count, levels[0] * levels[1] * levels[2]);

@@ -36,7 +36,7 @@ static sample draw(int n, int64_t rows, double missing, double second, uint64_t 
   sample x = {.y = draw_level_rows(n, 1, rows, two, missing, seed)};
   bl_rng rng = bl_rng_make(seed, 3);
   x.data = pack_level_rows(&x.y);
-  assert_int_equal(bl_series_make(ctx, x.data, &x.series), BLICA_OK);
+  assert_int_equal(bl_series_make(ctx, x.data, 0, &x.series), BLICA_OK);
   const bl_patterns *p = x.series->patterns;
   double *all = calloc((size_t)p->count * STATES, sizeof *all);
   x.weight = calloc((size_t)p->count * STATES, sizeof *x.weight);
