@@ -82,6 +82,7 @@ static void read_numbers(const json_t *r, blica_assessment *a) {
                *margins = json_object_get(r, "margins"), *rmsea2 = json_object_get(r, "rmsea2_interval"),
                *srmr = json_object_get(r, "srmr_interval");
   a->level = field(r, "level"), a->expected_mcs = field(r, "expected_mcs"), a->chance_mcs = field(r, "chance_mcs");
+  a->draws_planned = (int)json_integer_value(json_object_get(r, "draws_planned"));
   a->segments_found = json_is_true(json_object_get(r, "segments_found"));
   a->change_p = field(change, "p"), a->lag = field(change, "lag"), a->lag_z = field(change, "lag_z");
   a->decay = field(change, "decay"), a->inflation = field(change, "inflation");

@@ -118,6 +118,7 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   json_object_set_new(r, "segments", named(a->segments, a->u, "segment", a->segment_srmr, a->segment_m2));
   json_object_set_new(r, "level", json_number(a->level));
   json_object_set_new(r, "draws", json_integer(a->draws));
+  json_object_set_new(r, "draws_planned", json_integer(a->draws_planned));
   json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
   return r;
 }
@@ -158,6 +159,10 @@ static int run(program *p, void *values) {
   code = json_give(record(p->model, result, &v->options), v->out, v->json);
   if (code == EXIT_OK && !v->json) code = print_text(p->model, result);
   if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
+  if (interrupted()) {
+    say_warning("interrupted; numbers are those of %d of %d refits", result->draws, result->draws_planned);
+    code = EXIT_INTERRUPTED;
+  }
   blica_assessment_free(result);
   return code;
 }
@@ -175,6 +180,7 @@ const command command_assess = {
         "drawn anew within segments. The asymptotic errors count the bias of learned priors, which the bootstrap "
         "cannot see; the bootstrap shows how stable each column is. Where they differ much the axes are weakly "
         "determined; errors, angles and the expected MCS are those of the larger.\n\n"
+        "Ctrl-C stops the refits; numbers are then those of the refits that are finished, if they are 20 or more.\n\n"
         "A model that is not at the optimum of its own method for these data gets no errors and is not certified: the "
         "model is fitted again first, and its distance from the refit is given in standard errors.",
     .examples = "blica assess model.json data.csv\n"

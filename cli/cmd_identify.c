@@ -44,16 +44,16 @@ static json_t *rank_record(const blica_identification *id) {
   json_t *looseness = json_array();
   for (int j = 0; j < id->k; j++) json_array_append_new(looseness, json_number(id->looseness[j]));
   return json_pack("{s:I,s:I,s:{s:s},s:o,s:o,s:o}", "rank", (json_int_t)id->rank, "parameters",
-                   (json_int_t)id->parameters, "verdict", "design", id->identified ? "yes" : "no", "smallest",
+                   (json_int_t)id->parameters, "verdict", "design", blica_answer_name(id->design), "smallest",
                    json_number(id->smallest), "tolerance", json_number(id->tolerance), "looseness", looseness);
 }
 
 static void print_rank(const blica_identification *id) {
   printf("at this model: rank %lld of %lld parameters (smallest relative eigenvalue %.3g, zero below %.1g): %s\n",
          (long long)id->rank, (long long)id->parameters, id->smallest, id->tolerance,
-         id->identified ? "the design can determine the sources if their variances change"
-                        : "the design cannot determine the sources");
-  for (int j = 0; j < id->k && !id->identified; j++)
+         id->design == BLICA_YES ? "the design can determine the sources if their variances change"
+                                 : "the design cannot determine the sources");
+  for (int j = 0; j < id->k && id->design != BLICA_YES; j++)
     printf("  source %d: %.3g of its directions are not fixed by the data\n", j + 1, id->looseness[j]);
 }
 

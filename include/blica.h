@@ -602,7 +602,8 @@ typedef struct {
   blica_model *model; /* one segment per state, labelled 1, 2, ...; NULL: interrupted before there was one */
   int64_t split;      /* rows of a block: those of the blocks 2, 4, ... were held out of the search; 0: none were */
   /* Do rows depend on those before them while a state lasts? The mean correlation of a column with itself in the row
-   * before, its z value, and how many independent draws of the sources a run of a state holds on average. */
+   * before, the z value of those with the three rows before, and how many independent draws of the sources a run of a
+   * state holds on average. */
   double lag, lag_z, draws_per_run;
 } blica_segmentation;
 /* Finds segments in rows that are in time order, all of one segment: a hidden Markov chain of states, in each of which

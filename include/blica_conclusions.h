@@ -20,18 +20,21 @@ BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double 
 BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
                                             int64_t *unknowns);
 
+/* The answers to questions about a model. */
+typedef enum { BLICA_YES = 0, BLICA_WEAK, BLICA_NO, BLICA_UNKNOWN } blica_answer;
+
 /* A full rank with a negative surplus means that the solution is isolated, but by the paper's count it need not be the
  * only one. */
 typedef struct {
   int k;
   int64_t parameters; /* n k + u k - k */
   int64_t rank;
-  int64_t surplus;   /* statistics less unknowns, as in Table 1 */
-  int local;         /* rank == parameters */
-  int identified;    /* local, and surplus >= 0 */
-  double smallest;   /* smallest eigenvalue that counts, relative to the largest */
-  double tolerance;  /* relative eigenvalues below it count as zero */
-  double *looseness; /* [k] share of each column's directions that the data do not fix, 0..1 */
+  int64_t surplus;     /* statistics less unknowns, as in Table 1 */
+  int local;           /* rank == parameters */
+  blica_answer design; /* can the design determine the sources? Yes: local, and surplus >= 0; no: otherwise */
+  double smallest;     /* smallest eigenvalue that counts, relative to the largest */
+  double tolerance;    /* relative eigenvalues below it count as zero */
+  double *looseness;   /* [k] share of each column's directions that the data do not fix, 0..1 */
 } blica_identification;
 /* Identifiability at a model: the rank of the information that all pair correlations hold about A and v (scales q free:
  * of an item with two levels in every segment, of one with more levels in common), against the parameters less the k
@@ -63,7 +66,6 @@ BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
 
 /* ------------------------------------------------------------------ assessment */
 
-typedef enum { BLICA_YES = 0, BLICA_WEAK, BLICA_NO, BLICA_UNKNOWN } blica_answer;
 enum { BLICA_DESIGN = 0, BLICA_CHANGE, BLICA_FIT, BLICA_AXES, BLICA_QUESTIONS };
 
 typedef struct {
@@ -118,11 +120,13 @@ typedef struct {
   double margin_p, margin_size, margin_shift;
   int margin_item, margin_segment;
   int segments_found; /* 1: the segments were found in these rows, so that change cannot be tested */
+  int draws_planned;  /* more than draws after an interrupt */
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */
 /* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
- * change over segments at all, and whether the model fits. The rows are those that the model was fitted to. */
+ * change over segments at all, and whether the model fits. The rows are those that the model was fitted to. An
+ * interrupt of the bootstrap keeps the draws that are finished, or if they are fewer than 20 none. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);

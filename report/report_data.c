@@ -75,7 +75,7 @@ static void verdict(const report *r, FILE *page) {
   const blica_identification *id = r->in->identification;
   const blica_model *m = r->in->model;
   fputs("<p class=\"verdict\">", page);
-  if (id->identified)
+  if (id->design == BLICA_YES)
     html_text(
         page,
         "Design: at the fitted values the correlations would fix the mixing matrix up to order, sign and scale of its "

@@ -121,6 +121,26 @@ def take_rows(x, segments, sample_weight=None, cluster=None) -> Tuple[Any, Any, 
     return x, segments, Rows(sample_weight, cluster)
 
 
+class FoundLabels(np.ndarray):
+    """Labels of rows that `segment` gives. searched: True where they were found in the row itself, so that change over them
+    cannot be tested; indexing keeps it."""
+
+    searched: Optional[np.ndarray]
+
+    def __array_finalize__(self, obj):
+        known = getattr(obj, "searched", None)
+        self.searched = known if known is not None and known.shape == self.shape else None
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return np.asarray(array)[()]
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        if isinstance(part, FoundLabels) and self.searched is not None:
+            part.searched = self.searched[key]
+        return part
+
+
 class Table:
     """Rows of n columns whose values are yet to become levels 0, 1, ... or missing.
 
@@ -608,6 +628,8 @@ def pack(session: Session, table: Table, segments, order: Optional[List[str]] = 
     ffi.gc(packer, None)  # the end consumes it, whether it succeeds or not
     data = session.call(lib.blica_pack_end, packer, free=lib.blica_data_free)
     known_of.give(session, data)
+    searched = getattr(segments, "searched", None)
+    data.segments_found = int(searched is not None and searched.any())
     return data
 
 
@@ -615,7 +637,7 @@ def data_digest(data) -> bytes:
     """Of packed rows: equal for the same values in the same order, with the same segments, weights and clusters."""
     digest = hashlib.blake2b(digest_size=16)
     names = [ffi.string(name) for name in [*data.variables[0:data.n], *data.segments[0:data.u]]]
-    digest.update(repr((names, [data.samples[s] for s in range(data.u)], data.unordered)).encode())
+    digest.update(repr((names, [data.samples[s] for s in range(data.u)], data.unordered, data.segments_found)).encode())
     for s in range(data.u):
         for bits in (data.ones[s], data.present[s]):
             digest.update(ffi.buffer(bits, 8 * data.words[s] * data.n) if bits else b"-")

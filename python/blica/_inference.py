@@ -117,6 +117,7 @@ class Assessment:
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
     srmr, srmr_unbiased, srmr_interval, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit? srmr_unbiased is less sampling
         noise
+    segments_found : whether the segments were found in these rows, so that change cannot be tested
     lag, lag_z, decay, inflation, draws_per_segment : how far rows depend on those before them
     rows, clusters, block_length : the effective number of rows, and what was taken as one unit (0: single rows)
     margins : dict of p, size, item, segment and shift: are the cuts the same in all segments? None where there are none
@@ -172,6 +173,8 @@ class Assessment:
     block_length: int
     margins: Optional[dict]
     seed: int
+    segments_found: bool
+    draws_planned: int
 
     def __post_init__(self) -> None:
         for part in self.__dict__.values():
@@ -244,7 +247,7 @@ def _record(a: Assessment) -> dict:
         "items": [{"variable": _numbers(name), "srmr": _numbers(own)} for name, own in zip(a.model.variables, a.item_srmr)],
         "segments": [{"segment": _numbers(name), "srmr": _numbers(srmr), "m2": _numbers(m2)}
                      for name, srmr, m2 in zip(a.model.segments, a.segment_srmr, a.segment_m2)],
-        "level": a.level, "draws": a.draws, "seed": a.seed}
+        "level": a.level, "draws": a.draws, "draws_planned": a.draws_planned, "seed": a.seed, "segments_found": a.segments_found}
     return {name: value if isinstance(value, dict) or name in ("columns", "items", "segments") else _numbers(value)
             for name, value in said.items()}
 
@@ -320,7 +323,7 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment, (a.srmr_low, a.srmr_high), a.lag_z, a.decay, a.rows,
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
-            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed)
+            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found), a.draws_planned)
 
 
 class ItemTest(NamedTuple):

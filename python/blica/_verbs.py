@@ -7,7 +7,8 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _dask, _options, _tables
-from ._data import Rows, Table, as_frame, is_frame, is_pieces, is_stream, pack, pack_stream, pieces_of, segment_labels, take_rows, take_segments
+from ._data import (FoundLabels, Rows, Table, as_frame, is_frame, is_pieces, is_stream, pack, pack_stream, pieces_of, segment_labels, take_rows,
+                    take_segments)
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -349,7 +350,10 @@ class Trial(NamedTuple):
 class Segmentation:
     """States found in rows that are in time order.
 
-    labels has the state of each row as text, "1" being the first to appear: what `fit` takes as segments. probability is an
+    labels has the state of each row as text, "1" being the first to appear: what `fit` takes as segments. labels.searched is
+    False for rows that split= held out: a fit to X[~labels.searched] and labels[~labels.searched] can be assessed. lag and
+    lag_z say whether rows depend on those before them while a state lasts, draws_per_run how many independent draws of the
+    sources a run of a state holds. probability is an
     array [rows, states], transition an array [states, states] from row to column. model is fitted to the expected counts of
     the states; it is None when the search was interrupted before there was one.
     """
@@ -364,6 +368,9 @@ class Segmentation:
     trials: List[Trial]
     stop: str
     model: Optional[Model]
+    lag: float
+    lag_z: float
+    draws_per_run: float
 
     @property
     def states(self) -> int:
@@ -417,12 +424,13 @@ def segmentation_of(session: Session, data, chosen) -> Segmentation:
     if r.model:  # it outlives the rest
         model = Model(ffi.gc(r.model, lib.blica_model_free))
         r.model = ffi.NULL
-    labels = np.array([str(s + 1) for s in range(r.states)], dtype=object)
     state = np.frombuffer(ffi.buffer(r.state, 4 * r.rows), dtype=np.int32)
+    labels = np.array([str(s + 1) for s in range(r.states)], dtype=object)[state].view(FoundLabels)
+    labels.searched = np.arange(r.rows) // r.split % 2 == 0 if r.split else np.ones(r.rows, dtype=bool)
     trials = [Trial(t.states, t.loglik, t.score, t.heldout, t.heldout_se) for t in (r.trials[i] for i in range(r.n_trials))]
-    return Segmentation(labels[state], doubles(r.probability, r.rows, r.states), doubles(r.transition, r.states, r.states),
+    return Segmentation(labels, doubles(r.probability, r.rows, r.states), doubles(r.transition, r.states, r.states),
                         doubles(r.expected_rows, r.states), np.array([r.runs[s] for s in range(r.states)]), r.loglik,
-                        text(lib.blica_engine_name(r.engine)), trials, text(lib.blica_stop_name(r.stop)), model)
+                        text(lib.blica_engine_name(r.engine)), trials, text(lib.blica_stop_name(r.stop)), model, r.lag, r.lag_z, r.draws_per_run)
 
 
 @dataclass(frozen=True)
@@ -561,11 +569,12 @@ class Count(NamedTuple):
 
 
 class Identification(NamedTuple):
-    """Rank of the information about A and the variances against their number, and how loose each column is (0..1)."""
+    """Whether the design can determine the sources ("yes" or "no"), the rank of the information about A and the variances
+    against their number, and how loose each column is (0..1)."""
 
     parameters: int
     rank: int
-    identified: bool
+    design: str
     smallest: float
     looseness: np.ndarray
 
@@ -589,7 +598,7 @@ def identify(model: Optional[Model] = None, *, variables: Optional[int] = None, 
         session.call(lib.blica_identify_count, variables, sources, segments, variables if levels > 2 else 0, statistics, unknowns)
         return Count(statistics[0], unknowns[0], statistics[0] - unknowns[0])
     found = session.call(lib.blica_identify, _as_model(model)._pointer, free=lib.blica_identification_free)
-    return Identification(found.parameters, found.rank, bool(found.identified), found.smallest, doubles(found.looseness, found.k))
+    return Identification(found.parameters, found.rank, text(lib.blica_answer_name(found.design)), found.smallest, doubles(found.looseness, found.k))
 
 
 class LogLik(NamedTuple):

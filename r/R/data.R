@@ -192,13 +192,14 @@ segment_ids <- function(segment, rows) {
 
 pack <- function(context, code, segment, weights = NULL, cluster = NULL) {
   data <- pack_values(context, code, segment)
-  if (is.null(weights) && is.null(cluster)) return(data)
+  found <- any(attr(segment, "searched"))
+  if (is.null(weights) && is.null(cluster) && !found) return(data)
   check_length <- function(v, what) if (!is.null(v) && length(v) != nrow(code$x))
     stop(what, " has ", length(v), " values; there are ", nrow(code$x), " rows, and each needs one", call. = FALSE)
   check_length(weights, "weights")
   check_length(cluster, "cluster")
   if (anyNA(cluster)) stop("cluster has missing values; give rows that belong to none a cluster of their own", call. = FALSE)
-  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L)
+  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L, found)
 }
 
 pack_values <- function(context, code, segment) {

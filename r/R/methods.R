@@ -54,7 +54,7 @@ print.summary.blica <- function(x, digits = 3, ...) {
   } else if (!is.null(x$identification)) {
     i <- x$identification
     cat(sprintf("\nDesign: these segments %s (rank %g of %g).\n",
-                if (i$identified) "can determine the sources if their variances change" else "cannot determine the sources",
+                if (i$design == "yes") "can determine the sources if their variances change" else "cannot determine the sources",
                 i$rank, i$parameters))
     if (is.character(x$assessment)) cat("No errors were computed: ", x$assessment, "\n", sep = "")
   }

@@ -74,7 +74,7 @@ write_assessment <- function(path, a) {
   margins <- if (is.null(m)) object(p = "null", size = "null", item = "null", segment = "null", shift = "null") else
     object(p = number(m$p), size = number(m$size), item = text(m$item), segment = text(m$segment), shift = number(m$shift))
   said <- object(
-    level = number(a$level), expected_mcs = number(a$expected_mcs), chance_mcs = number(a$chance_mcs), draws = number(a$draws),
+    level = number(a$level), expected_mcs = number(a$expected_mcs), chance_mcs = number(a$chance_mcs), draws = number(a$draws), segments_found = tolower(a$segments_found),
     distance = number(a$optimum[["distance"]]), refit_mcs = number(a$optimum[["refit_mcs"]]),
     fields(a$fit, c("srmr", "srmr_unbiased", "m2", "df", "m2_p", "rmsea2")),
     srmr_interval = numbers(a$fit[c("srmr_low", "srmr_high")]), rmsea2_interval = numbers(a$fit[c("rmsea2_low", "rmsea2_high")]),

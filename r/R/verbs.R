@@ -244,13 +244,25 @@ blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, missi
   data <- pack(ctx, encode_given(x, levels, ordinal, missing), NULL)
   found <- .Call(C_segment, ctx, data, spell_options(c(list(sources = sources), list(...))))
   labels <- as.character(seq_along(found$runs))
-  found$state <- factor(found$state, levels = seq_along(labels), labels = labels)
+  found$state <- structure(factor(found$state, levels = seq_along(labels), labels = labels), searched = found$searched,
+                           class = c("blica_labels", "factor"))
+  found$searched <- NULL
   found$probability <- matrix(t(found$probability), nrow(x), dimnames = list(rownames(x), labels))
   found$transition <- matrix(t(found$transition), length(labels), dimnames = list(labels, labels))
   names(found$expected_rows) <- names(found$runs) <- labels
   found$trials <- as.data.frame(found$trials)
   if (!is.null(found$model)) found$model <- new_model(found$model)
   structure(found, class = "blica_segmentation")
+}
+
+# Labels of rows; the attribute searched is TRUE where they were found in the row itself.
+`[.blica_labels` <- function(x, ...) {
+  structure(NextMethod("["), searched = attr(x, "searched")[...], class = class(x))
+}
+
+print.blica_labels <- function(x, ...) {
+  print(factor(as.character(x), levels(x)), ...)
+  invisible(x)
 }
 
 print.blica_segmentation <- function(x, ...) {

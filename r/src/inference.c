@@ -56,11 +56,13 @@ static void add_errors(list_builder *b, const blica_assessment *a) {
   list_add(b, "stability", r_doubles(a->stability, k));
 }
 
-/* Weights and clusters of packed rows; either may be NULL. Returns data. */
-SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster) {
+/* Weights and clusters of packed rows, either of which may be NULL, and whether segments were found in them. Returns
+ * data. */
+SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster, SEXP found) {
   session *s = session_of(context);
   if (!Rf_isNull(weights)) finish(s, blica_data_set_weights(s->ctx, data_of(data), REAL(weights)));
   if (!Rf_isNull(cluster)) finish(s, blica_data_set_clusters(s->ctx, data_of(data), INTEGER(cluster)));
+  data_of(data)->segments_found = Rf_asLogical(found) == TRUE;
   return data;
 }
 
@@ -118,9 +120,10 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
                         a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased, a->srmr_low, a->srmr_high};
   const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};
-  list_builder b = list_begin(25 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_builder b = list_begin(26 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
   list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
+  list_add(&b, "segments_found", Rf_ScalarLogical(a->segments_found));
   list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
   list_add(&b, "optimum", r_doubles(optimum, 2));
   list_add(&b, "rows", r_doubles(rows, 8));

@@ -32,7 +32,11 @@ SEXP blica_r_segment(SEXP context, SEXP data, SEXP values) {
   SEXP kept = PROTECT(R_MakeExternalPtr(r, R_NilValue, R_NilValue));
   R_RegisterCFinalizer(kept, drop);
   SEXP state = PROTECT(Rf_allocVector(INTSXP, r->rows)), runs = PROTECT(Rf_allocVector(INTSXP, r->states));
-  for (int64_t t = 0; t < r->rows; t++) INTEGER(state)[t] = r->state[t] + 1;
+  SEXP searched = PROTECT(Rf_allocVector(LGLSXP, r->rows));
+  for (int64_t t = 0; t < r->rows; t++) {
+    INTEGER(state)[t] = r->state[t] + 1;
+    LOGICAL(searched)[t] = !r->split || t / r->split % 2 == 0;
+  }
   for (int i = 0; i < r->states; i++) INTEGER(runs)[i] = (int)r->runs[i];
   SEXP model = R_NilValue;
   if (r->model) {
@@ -41,8 +45,12 @@ SEXP blica_r_segment(SEXP context, SEXP data, SEXP values) {
     model = wrap_model(own);
   }
   PROTECT(model);
-  list_builder b = list_begin(10);
+  list_builder b = list_begin(14);
   list_add(&b, "state", state);
+  list_add(&b, "searched", searched);
+  list_add(&b, "lag", Rf_ScalarReal(r->lag));
+  list_add(&b, "lag_z", Rf_ScalarReal(r->lag_z));
+  list_add(&b, "draws_per_run", Rf_ScalarReal(r->draws_per_run));
   list_add(&b, "probability", r_matrix(r->probability, r->states, (int)r->rows));
   list_add(&b, "transition", r_matrix(r->transition, r->states, r->states));
   list_add(&b, "expected_rows", r_doubles(r->expected_rows, r->states));
@@ -55,6 +63,6 @@ SEXP blica_r_segment(SEXP context, SEXP data, SEXP values) {
   finish(s, status);
   SEXP result = list_end(&b);
   drop(kept);
-  UNPROTECT(4);
+  UNPROTECT(5);
   return result;
 }

@@ -252,7 +252,7 @@ SEXP blica_r_identify(SEXP context, SEXP model) {
   list_builder b = list_begin(5);
   list_add(&b, "parameters", Rf_ScalarReal((double)found->parameters));
   list_add(&b, "rank", Rf_ScalarReal((double)found->rank));
-  list_add(&b, "identified", Rf_ScalarLogical(found->identified));
+  list_add(&b, "design", Rf_mkString(blica_answer_name(found->design)));
   list_add(&b, "smallest", Rf_ScalarReal(found->smallest));
   list_add(&b, "looseness", r_doubles(found->looseness, found->k));
   blica_identification_free(found);

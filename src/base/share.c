@@ -295,11 +295,12 @@ int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadli
 
 blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list) {
-  blica_status status;
+  blica_status status, made;
   bl_share share = {0};
   TRY(bl_share_make(ctx, count, &share));
-  TRY(bl_agree(ctx, bl_parallel_children(ctx, share.first, share.last, stage, task, user)));
-  TRY(bl_share_exchange(ctx, &share, lists, list, NULL));
+  made = bl_agree(ctx, bl_parallel_children(ctx, share.first, share.last, stage, task, user));
+  if (made == BLICA_OK || made == BLICA_ERR_INTERRUPTED) TRY(bl_share_exchange(ctx, &share, lists, list, NULL));
+  status = made;
 done:
   bl_share_free(&share);
   return status;

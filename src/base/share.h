@@ -38,7 +38,8 @@ typedef struct {
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
 
 /* Runs count items in child contexts (bl_parallel_children), each on one rank, and brings the places of all items in
- * the lists to every rank. Fails on all ranks as the first item that failed does. */
+ * the lists to every rank. Fails on all ranks as the first item that failed does. After an interrupt, too, every rank
+ * has the places of the items that were finished. */
 blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list);
 

@@ -60,7 +60,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u, planes = (size_t)m->planes;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &a));
-  a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = draws,
+  a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = a->draws_planned = draws,
   a->parameters = (int64_t)(n * k + u * k);
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
   a->distance = a->refit_mcs = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
@@ -191,17 +191,24 @@ static void take_larger(size_t count, const double *b, double *a) {
   for (size_t i = 0; i < count; i++) a[i] = fmax(a[i], b[i]);
 }
 
-/* The bootstrap. Where refits move the estimate further than its asymptotic distribution says, the data determine it
- * less than the curvature at the estimate suggests: the larger errors and angles are reported. Angles are those of the
- * median refit: refits begin at one point, so that a few of them end at another optimum than the fit would. */
+/* The bootstrap, or what there is of it after an interrupt. Where refits move the estimate further than its asymptotic
+ * distribution says, the data determine it less than the curvature at the estimate suggests: the larger errors and
+ * angles are reported. Angles are those of the median refit: refits begin at one point, so that a few of them end at
+ * another optimum than the fit would. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   BL_OWNED bl_axes *axes = NULL;
   BL_OWNED double *angle = NULL;
   double mcs;
   const size_t k = (size_t)m->k;
-  MUST(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
-                    a->mean_se_bootstrap, a->stability, &axes));
+  const blica_status status = bl_bootstrap(ctx, m, rows, a->draws_planned, seed, a->mixing_se_bootstrap,
+                                           a->log_variance_se_bootstrap, a->mean_se_bootstrap, a->stability, &axes);
+  a->draws = status == BLICA_OK ? axes->draws : 0;
+  if (status == BLICA_ERR_INTERRUPTED) { /* too few draws: asymptotic errors only */
+    a->mixing_se_bootstrap = a->log_variance_se_bootstrap = a->mean_se_bootstrap = a->stability = NULL;
+    return BLICA_OK;
+  }
+  MUST(status);
   MUST(bl_alloc(ctx, 2 * k, &angle));
   MUST(bl_axes_summary(ctx, axes, true, angle, angle + k, &mcs));
   take_larger(k, angle, a->angle);

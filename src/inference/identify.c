@@ -303,7 +303,7 @@ static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl
     out->smallest = smallest;
   }
   out->local = out->rank >= out->parameters;
-  out->identified = out->local && out->surplus >= 0;
+  out->design = out->local && out->surplus >= 0 ? BLICA_YES : BLICA_NO;
   out->tolerance = ZERO;
 done:
   bl_free(scale);

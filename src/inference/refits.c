@@ -27,6 +27,7 @@ typedef struct {
   blica_fit_options options;
   bl_axes *axes;
   double *log_variance, *mean; /* [k,u,draws] */
+  double *finished;            /* [draws] 1: the draw is there */
 } job;
 
 /* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
@@ -99,9 +100,29 @@ static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *use
   MUST(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
   MUST(fit_weighted(ctx, b->rows, weight, &b->options, b->model->freed, &fit));
+  if (fit->fit.stop == BLICA_STOP_INTERRUPTED) return BLICA_OK;
   MUST(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
+  b->finished[d] = 1;
   return BLICA_OK;
+}
+
+/* Moves the finished draws to the front; the others are forgotten. */
+static void close_ranks(job *b) {
+  const size_t k = (size_t)b->model->k, nk = (size_t)b->model->n * k, ku = k * (size_t)b->model->u;
+  bl_axes *x = b->axes;
+  int kept = 0;
+  for (int d = 0; d < x->draws; d++) {
+    const size_t from = (size_t)d, to = (size_t)kept;
+    if (b->finished[d] == 0) continue;
+    memmove(x->mixing + nk * to, x->mixing + nk * from, nk * sizeof(double));
+    memmove(x->angle + k * to, x->angle + k * from, k * sizeof(double));
+    memmove(b->log_variance + ku * to, b->log_variance + ku * from, ku * sizeof(double));
+    memmove(b->mean + ku * to, b->mean + ku * from, ku * sizeof(double));
+    x->mcs[to] = x->mcs[from];
+    kept++;
+  }
+  x->draws = kept;
 }
 
 /* Standard deviation over draws of element i of `count`. */
@@ -137,12 +158,18 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
   TRY(bl_alloc_for(ctx, b.log_variance, bl_mul(ku, (size_t)draws), &b.mean));
+  TRY(bl_alloc_for(ctx, b.log_variance, (size_t)draws, &b.finished));
   const bl_places lists[] = {{b.axes->mixing, (size_t)model->n * model->k},
                              {b.axes->mcs, 1},
                              {b.axes->angle, (size_t)model->k},
                              {b.log_variance, ku},
-                             {b.mean, ku}};
-  TRY(bl_share_children(ctx, draws, "bootstrap draw", one_draw, &b, 5, lists));
+                             {b.mean, ku},
+                             {b.finished, 1}};
+  status = bl_share_children(ctx, draws, "bootstrap draw", one_draw, &b, 6, lists);
+  if (status != BLICA_OK && status != BLICA_ERR_INTERRUPTED) goto done;
+  close_ranks(&b);
+  if (status != BLICA_OK && b.axes->draws < BL_DRAWS_LEAST) goto done;
+  status = BLICA_OK;
   summarise(&b, mixing, log_variance, mean, stability);
   *out = bl_take(&b.axes);
 done:

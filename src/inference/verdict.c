@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 const double bl_verdict_distance = 0.1;
 
@@ -226,4 +227,8 @@ void bl_verdict(blica_assessment *a) {
   change(a);
   fit(a);
   axes(a);
+  const size_t at = strlen(a->verdict[BLICA_AXES]);
+  if (a->draws < a->draws_planned && a->mixing_se)
+    snprintf(a->verdict[BLICA_AXES] + at, sizeof *a->verdict - at, " Refits were interrupted after %d of %d%s.",
+             a->draws, a->draws_planned, a->draws ? "" : ", which are too few to count");
 }

@@ -10,7 +10,7 @@
 #include "inference/verdict.h"
 #include "segment/segment.h"
 
-enum { LAGS = 10 };
+enum { LAGS = 10, NEAR = 3 /* the first of them make the test */ };
 
 /* Mean and inverse standard deviation of every column in every state, [n,S] each; 0 where it does not vary. */
 static void standardise(const blica_data *d, const int32_t *state, int states, double *mean, double *scale) {
@@ -44,7 +44,8 @@ static double product(int n, const double *x, const double *y) {
   return sum;
 }
 
-/* sum [LAGS+1] of the products at every lag, pairs their number, *square the sum of squares at lag 1. */
+/* sum [LAGS+1] of the products at every lag, pairs their number; *square the sum over rows of the squared sum of the
+ * near ones. */
 static void add_products(const blica_data *d, const int32_t *state, const double *mean, const double *scale,
                          double *last, double *sum, double *pairs, double *square) {
   const size_t n = (size_t)d->n;
@@ -53,11 +54,13 @@ static void add_products(const blica_data *d, const int32_t *state, const double
     double *x = last + n * (size_t)(r % (LAGS + 1));
     if (r > 0 && state[r] != state[r - 1]) run = 0;
     take_row(d, r, mean + n * (size_t)state[r], scale + n * (size_t)state[r], x);
+    double near = 0;
     for (int64_t l = 0; l <= LAGS && l <= run; l++) {
       const double one = product(d->n, x, last + n * (size_t)((r - l) % (LAGS + 1)));
       sum[l] += one, pairs[l]++;
-      if (l == 1) *square += one * one;
+      near += l > 0 && l <= NEAR ? one : 0;
     }
+    *square += near * near;
   }
 }
 
@@ -75,7 +78,7 @@ blica_status bl_run_dependence(blica_ctx *ctx, const blica_data *data, blica_seg
   result->draws_per_run = (double)data->rows / runs;
   if (!(pairs[1] > 0 && sum[0] > 0 && square > 0)) return BLICA_OK;
   result->lag = sum[1] / pairs[1] / (sum[0] / pairs[0]);
-  result->lag_z = sum[1] / sqrt(square);
+  result->lag_z = (sum[1] + sum[2] + sum[3]) / sqrt(square);
   if (!bl_verdict_dependent(result->lag_z)) return BLICA_OK;
   for (int l = 1; l < LAGS && pairs[l + 1] > 0; l++) {
     both += pairs[l + 1] * (sum[l] / pairs[l]) * (sum[l + 1] / pairs[l + 1]);

@@ -274,3 +274,26 @@ P
   run_code 3 assess m.json c.npz
   says "c.npz: holds pair counts, not rows, and this command needs the rows"
 }
+
+@test "Ctrl-C keeps the refits that are finished; on a terminal the time left is shown" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 300 --out s --quiet
+  "$BLICA" fit s/data.csv --sources 2 --out m.json --quiet
+  /usr/bin/python3 - "$BLICA" "$(patience)" <<'P'
+import json, os, pty, re, signal, subprocess, sys, time
+master, slave = pty.openpty()
+command = [sys.argv[1], "assess", "m.json", "s/data.csv", "--bootstrap", "100000", "--out", "a.json"]
+process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave)
+os.close(slave)
+shown, end = "", time.monotonic() + float(sys.argv[2])
+while not re.search(r"bootstrap draw, \d+ %, about \d+ (s|min) left", shown):
+    assert time.monotonic() < end, shown
+    shown += os.read(master, 4096).decode()
+process.send_signal(signal.SIGINT)
+said = process.communicate()[0].decode()
+assert process.returncode == 130, process.returncode
+r = json.load(open("a.json"))
+assert 20 <= r["draws"] < r["draws_planned"] == 100000, r["draws"]
+assert f"Refits were interrupted after {r['draws']} of 100000." in said, said
+assert r["verdict"]["axes"] == "yes" and r["columns"][0]["stability"] is not None
+P
+}

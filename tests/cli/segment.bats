@@ -40,7 +40,7 @@ find_states() {
 @test "labels, probabilities and a model; the labels serve as --segment-file" {
   find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --out s.csv --model m.json
   says "3 states, chosen by the data"
-  [ "$(head -1 s.csv)" = segment ]
+  [ "$(head -1 s.csv)" = found_segment ]
   [ "$(wc -l < s.csv)" = 3001 ]
   run_code 0 compare m.json "$BATS_FILE_TMPDIR/d/model.json"
   /usr/bin/python3 - "$BATS_FILE_TMPDIR/truth.txt" <<'P'
@@ -54,7 +54,7 @@ P
   run_code 0 fit "$BATS_FILE_TMPDIR/rows.csv" --segment-file s.csv --sources 2 --out f.json
   says "3 segments, 3000 rows"
   find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --states 3 --out p.csv --probabilities
-  [ "$(head -1 p.csv)" = segment,p1,p2,p3 ]
+  [ "$(head -1 p.csv)" = found_segment,p1,p2,p3 ]
   run_code 0 fit "$BATS_FILE_TMPDIR/rows.csv" --segment-file p.csv --sources 2 --out g.json
   says "3 segments, 3000 rows"
 }
@@ -73,7 +73,61 @@ numpy.save('x.npy', numpy.loadtxt(sys.argv[1], delimiter=',', skiprows=1, dtype=
 @test "rows that do not change over time: one state and a plain sentence" {
   find_states 0 "$BATS_FILE_TMPDIR/still.csv" --out s.csv
   says "nothing in these 2000 rows says that the sources change over time"
-  [ "$(sort -u s.csv | tr '\n' ' ')" = "1 segment " ]
+  [ "$(sort -u s.csv | tr '\n' ' ')" = "1 found_segment " ]
+}
+
+# change LABELS ROWS: what assess says of change among these segments of the rows, and of the axes.
+change() {
+  "$BLICA" fit "$BATS_FILE_TMPDIR/$2" --segment-file "$1" --sources 2 --out changed.json --quiet 2>/dev/null >/dev/null
+  run_code 0 assess changed.json "$BATS_FILE_TMPDIR/$2" --segment-file "$1" --bootstrap none --out changed.a
+  changed=$(/usr/bin/python3 -c '
+import json
+r = json.load(open("changed.a"))
+v = r["verdict"]
+print(v["change"], v["axes"], r["segments_found"], r["change"]["p"] is None)')
+}
+
+@test "segments found in the same rows are not tested; --split holds rows out that are" {
+  find_states 0 "$BATS_FILE_TMPDIR/still.csv" --states 2 --out s.csv --model m.json
+  grep -q '"segments_found":1' m.json
+  change s.csv still.csv
+  [ "$changed" = "unknown unknown True True" ]
+  [[ $out == *"found in the same rows"*"--split"* ]]
+  find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --states 3 --split auto --out h.csv --json
+  printf '%s' "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["split"] == 10'
+  [ "$(head -1 h.csv)" = segment,held_out ]
+  /usr/bin/python3 -c '
+rows = [line.split(",") for line in open("h.csv").read().split("\n")[1:-1]]
+assert len(rows) == 3000 and all(r[1] == str(i // 10 % 2) for i, r in enumerate(rows))'
+  run_code 0 fit "$BATS_FILE_TMPDIR/rows.csv" --segment-file h.csv --sources 2 --out f.json
+  says "1500 rows in which the segments were found are left out"
+  says "3 segments, 1500 rows"
+  change h.csv rows.csv
+  [ "$changed" = "yes yes False False" ]
+  run_code 0 sources f.json "$BATS_FILE_TMPDIR/rows.csv" --segment-file h.csv --out z.csv
+  [ "$(wc -l <z.csv)" = 3001 ]
+  find_states 3 "$BATS_FILE_TMPDIR/rows.csv" --split 2000 --out x.csv
+  says "split is 2000"
+}
+
+@test "states that only follow rows which depend on each other are not taken for segments" {
+  /usr/bin/python3 - >chain.csv <<'P'
+import math, random
+random.seed(4)
+n, k, f = 6, 2, 0.8
+A = [[random.gauss(0, 1) for _ in range(k)] for _ in range(n)]
+z = [0, 0]
+print(",".join(f"x{i}" for i in range(n)))
+for row in range(1500):
+    z = [f * v + math.sqrt(1 - f * f) * random.gauss(0, 1) for v in z]
+    print(",".join(str(int(sum(a * b for a, b in zip(r, z)) + 1.6 * random.gauss(0, 1) > 0)) for r in A))
+P
+  find_states 0 chain.csv --out s.csv
+  says "rows depend on those before them"
+  says "one state is given"
+  [ "$(sort -u s.csv | tr '\n' ' ')" = "1 found_segment " ]
+  find_states 0 chain.csv --states 3 --out s.csv
+  says "the states may be nothing but that dependence"
 }
 
 @test "change points: each state is one stretch of rows" {

@@ -31,7 +31,7 @@ static void both_ways(blica_ctx *ctx, const blica_model *model, bool local) {
   assert_int_equal(ends->rank, whole->rank);
   assert_int_equal(whole->local, local);
   assert_int_equal(ends->local, local);
-  assert_int_equal(ends->identified, whole->identified);
+  assert_int_equal(ends->design, whole->design);
   assert_compare(fabs(ends->smallest - whole->smallest), <=, 1e-4 * whole->smallest);
   for (int j = 0; j < model->k; j++) assert_true(ends->looseness[j] == whole->looseness[j]);
   blica_identification_free(ends);
@@ -135,7 +135,7 @@ static void test_levels(void **state) {
         print_message("n = k = %d, u = %d, %d levels: %d directions open, by the Jacobian %d\n", n, u, levels, open,
                       expected);
         assert_int_equal(open, expected);
-        if (levels > 2 && n > 2 && u > 2) assert_true(found->identified);
+        if (levels > 2 && n > 2 && u > 2) assert_int_equal(found->design, BLICA_YES);
         blica_identification_free(found);
         blica_model_free(model);
       }

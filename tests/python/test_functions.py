@@ -162,8 +162,8 @@ def test_identify():
     n, k, u = 6, 2, 5
     c = blica.identify(variables=n, sources=k, segments=u)
     assert (c.statistics, c.unknowns) == (u * n * (n - 1) // 2 + 2 * u * n, n * k + 2 * u * k + u * n)
-    assert blica.identify(blica.simulate(variables=6, sources=2, segments=5).model).identified
-    assert not blica.identify(blica.simulate(variables=6, sources=4, segments=1).model).identified
+    assert blica.identify(blica.simulate(variables=6, sources=2, segments=5).model).design == "yes"
+    assert blica.identify(blica.simulate(variables=6, sources=4, segments=1).model).design == "no"
 
 
 def test_files_are_those_of_the_program(drawn, tmp_path):
@@ -481,3 +481,26 @@ def test_normal_probabilities():
     with pytest.raises(ValueError, match="up|128"):
         blica.mvn(np.zeros(129), 1, cov=np.eye(129))
 
+
+
+def test_segments_found_in_the_rows_are_remembered():
+    drawn = blica.simulate(variables=6, sources=2, segments=3, samples=1000, seed=3)
+    found = blica.segment(drawn.X, sources=2, states=3, starts=1)
+    assert found.labels.searched.all() and type(found.labels == "1") is np.ndarray
+    model = blica.fit(drawn.X, found.labels, sources=2)
+    a = blica.assess(model, drawn.X, found.labels, bootstrap=0)
+    assert a.segments_found and a.answers["change"] == "unknown" and np.isnan(a.change_p)
+    assert blica.assess(model, drawn.X, np.asarray(found.labels), bootstrap=0).segments_found  # the model remembers it
+    assert not blica.assess(blica.fit(drawn.X, drawn.segments, sources=2), drawn.X, drawn.segments, bootstrap=0).segments_found
+
+
+def test_a_split_holds_rows_out_that_can_be_assessed():
+    drawn = blica.simulate(variables=6, sources=2, segments=3, samples=1000, seed=3)
+    found = blica.segment(drawn.X, sources=2, states=3, starts=1, split=20)
+    kept = ~found.labels.searched
+    assert kept.sum() == 1500 and not kept[:20].any() and kept[20:40].all()
+    X, labels = drawn.X[kept], found.labels[kept]
+    assert labels.searched is not None and not labels.searched.any()
+    a = blica.assess(blica.fit(X, labels, sources=2), X, labels, bootstrap=0)
+    assert not a.segments_found and a.answers["change"] == "yes"
+    assert found.draws_per_run > 100 and abs(found.lag_z) < 3.3

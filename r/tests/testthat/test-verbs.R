@@ -65,7 +65,7 @@ test_that("compare and identify", {
   count <- blica_identify(variables = 6, sources = 2, segments = 5)
   expect_equal(blica_identify(variables = 3, sources = 3, segments = 3, levels = 3)$surplus, 0)
   expect_equal(count$statistics, 5 * 15 + 2 * 5 * 6)
-  expect_true(blica_identify(drawn$model)$identified)
+  expect_equal(blica_identify(drawn$model)$design, "yes")
 })
 
 test_that("errors are conditions that say what is wrong", {
@@ -107,6 +107,17 @@ test_that("segments are found in rows", {
   expect_gt(blica_compare(found$model, drawn$model)$mcs, 0.95)
   expect_output(print(found), "3 states in 3000 rows")
   expect_error(blica_segment(x[1:40, ], 2), "at least 50", class = "blica_error")
+  a <- blica_assess(blica(x, found$state, 2), bootstrap = 0)
+  expect_true(a$segments_found)
+  expect_identical(a$answers[["change"]], "unknown")
+  half <- blica_segment(x, 2, starts = 1, states = 3, split = 20, threads = 1)
+  kept <- !attr(half$state, "searched")
+  expect_equal(sum(kept), 1500)
+  state <- half$state[kept]
+  expect_false(any(attr(state, "searched")))
+  a <- blica_assess(blica(x[kept, ], state, 2), bootstrap = 0)
+  expect_false(a$segments_found)
+  expect_identical(a$answers[["change"]], "yes")
 })
 
 test_that("assessments, covariances and intervals belong together", {
