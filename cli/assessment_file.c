@@ -94,6 +94,7 @@ static void read_numbers(const json_t *r, blica_assessment *a) {
   a->df = json_integer_value(json_object_get(r, "df"));
   a->draws = (int)json_integer_value(json_object_get(r, "draws"));
   a->distance = field(r, "distance"), a->refit_mcs = field(r, "refit_mcs");
+  a->refit_gain = field(r, "refit_gain");
   a->rows = field(rows, "number"), a->clusters = json_integer_value(json_object_get(rows, "clusters"));
   a->block_length = json_integer_value(json_object_get(rows, "block_length"));
   a->margin_p = field(margins, "p"), a->margin_size = field(margins, "size"), a->margin_shift = field(margins, "shift");

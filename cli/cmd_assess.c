@@ -87,6 +87,7 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   json_object_set_new(r, "segments_found", json_boolean(a->segments_found));
   json_object_set_new(r, "distance", json_number(a->distance));
   json_object_set_new(r, "refit_mcs", json_number(a->refit_mcs));
+  json_object_set_new(r, "refit_gain", json_number(a->refit_gain));
   json_object_set_new(r, "chance_mcs", json_number(a->chance_mcs));
   json_object_set_new(r, "srmr_unbiased", json_number(a->srmr_unbiased));
   json_object_set_new(r, "srmr_interval", json_pack("[o,o]", json_number(a->srmr_low), json_number(a->srmr_high)));

@@ -105,7 +105,8 @@ class Assessment:
         axes are determined
     answers : dict of design, change, fit, axes: "yes", "weak", "no" or "unknown"
     expected_mcs, chance_mcs : the accuracy to expect of the mixing matrix, and that of its space alone, randomly rotated
-    distance, refit_mcs : largest difference from a refit in standard errors (beyond 0.1 there are no errors), and the MCS with it
+    distance, refit_mcs, refit_gain : largest difference from a refit in standard errors (beyond 0.1 there are no errors), the MCS
+        with it, and what it gains in the log-likelihood of all pairs of values
     angle, angle_bound : arrays [k], degrees by which a column may be off: one standard deviation, 90 % bound
     change_p, source_change_p : p values against variances that are the same in all segments
     mixing_se, mixing_low, mixing_high : arrays [n, k]; the error is the larger of the asymptotic and the bootstrap one
@@ -175,6 +176,7 @@ class Assessment:
     seed: int
     segments_found: bool
     draws_planned: int
+    refit_gain: float
 
     def __post_init__(self) -> None:
         for part in self.__dict__.values():
@@ -233,7 +235,8 @@ def _record(a: Assessment) -> dict:
             ("p", a.change_p), ("lag", a.lag), ("lag_z", a.lag_z), ("decay", a.decay), ("inflation", a.inflation),
             ("draws_per_segment", a.draws_per_segment))},
         "srmr": a.srmr, "rmsea2": a.rmsea2, "rmsea2_interval": a.rmsea2_interval, "m2": a.m2, "df": a.df, "m2_p": a.m2_p,
-        "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "chance_mcs": a.chance_mcs,
+        "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain,
+        "chance_mcs": a.chance_mcs,
         "srmr_unbiased": a.srmr_unbiased, "srmr_interval": a.srmr_interval,
         "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters},
         "margins": {name: _numbers(value) for name, value in margins.items()},
@@ -323,7 +326,7 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment, (a.srmr_low, a.srmr_high), a.lag_z, a.decay, a.rows,
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
-            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found), a.draws_planned)
+            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found), a.draws_planned, a.refit_gain)
 
 
 class ItemTest(NamedTuple):

@@ -52,7 +52,7 @@ assess_rows <- function(ctx, model, data, options) {
   sources <- colnames(model$mixing)
   for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
   names(a$verdict) <- names(a$answers) <- c("design", "change", "fit", "axes")
-  names(a$optimum) <- c("distance", "refit_mcs")
+  names(a$optimum) <- c("distance", "refit_mcs", "refit_gain")
   names(a$rows) <- c("lag", "inflation", "draws_per_segment", "lag_z", "decay", "number", "clusters", "block_length")
   names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high", "srmr_unbiased", "srmr_low", "srmr_high")
   if (!is.null(a$margins)) a$margins <- data.frame(p = a$margins[1], size = a$margins[2], item = model$variables[a$margins[4]],

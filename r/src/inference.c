@@ -114,7 +114,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   char *verdict[BLICA_QUESTIONS], *answers[BLICA_QUESTIONS];
   for (int q = 0; q < BLICA_QUESTIONS; q++)
     verdict[q] = a->verdict[q], answers[q] = (char *)blica_answer_name(a->answer[q]);
-  const double optimum[] = {a->distance, a->refit_mcs};
+  const double optimum[] = {a->distance, a->refit_mcs, a->refit_gain};
   const double rows[] = {a->lag,   a->inflation, a->draws_per_segment, a->lag_z,
                          a->decay, a->rows,      (double)a->clusters,  (double)a->block_length};
   const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
@@ -125,7 +125,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
   list_add(&b, "segments_found", Rf_ScalarLogical(a->segments_found));
   list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
-  list_add(&b, "optimum", r_doubles(optimum, 2));
+  list_add(&b, "optimum", r_doubles(optimum, 3));
   list_add(&b, "rows", r_doubles(rows, 8));
   if (a->margin_item >= 0) list_add(&b, "margins", r_doubles(margins, 5));
   list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));

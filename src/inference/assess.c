@@ -63,7 +63,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = a->draws_planned = draws,
   a->parameters = (int64_t)(n * k + u * k);
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
-  a->distance = a->refit_mcs = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
+  a->distance = a->refit_mcs = a->refit_gain = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
   a->margin_p = a->margin_size = a->margin_shift = NAN, a->margin_item = a->margin_segment = -1;
   a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
@@ -309,7 +309,7 @@ static blica_status optimum(blica_ctx *ctx, const blica_model *m, const bl_rows 
   int twin[2];
   if (bl_optimum_twins(rows, &twin[0], &twin[1])) a->twin[0] = twin[0], a->twin[1] = twin[1];
   MUST(bl_optimum_find(ctx, m, rows, counts, &found));
-  a->distance = found.distance, a->refit_mcs = found.mcs;
+  a->distance = found.distance, a->refit_mcs = found.mcs, a->refit_gain = found.gain;
   return BLICA_OK;
 }
 

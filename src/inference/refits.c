@@ -16,6 +16,7 @@
 #include "base/share.h"
 #include "estimate/estimate.h"
 #include "inference/errors.h"
+#include "inference/select/select.h"
 #include "model/model.h"
 
 static const double STABLE_DEGREES = 30;
@@ -206,6 +207,16 @@ static double differences(const blica_model *m, const blica_model *fit, const in
   return most;
 }
 
+/* Adds sign times the log-likelihood of all pairs of values under the correlations of the model. */
+static blica_status add_pairs(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                              double sign, double *gain) {
+  BL_AUTO(bl_heldout) *pairs = NULL;
+  MUST(bl_heldout_make(ctx, rows, model->k, &pairs));
+  for (int s = 0; s < model->u; s++)
+    *gain += sign * bl_heldout_score(pairs, counts, counts, s, model, model->variances + (size_t)model->k * s);
+  return BLICA_OK;
+}
+
 /* In standard errors of the refit; infinite where it has none. */
 static blica_status in_errors(blica_ctx *ctx, const blica_model *fit, const bl_rows *rows, const blica_counts *counts,
                               const double *difference, bl_optimum *out) {
@@ -228,7 +239,7 @@ blica_status bl_optimum_find(blica_ctx *ctx, const blica_model *model, const bl_
   BL_AUTO(blica_model) *fit = NULL;
   BL_OWNED double *difference = NULL, *cosine = NULL;
   BL_OWNED int *match = NULL;
-  *out = (bl_optimum){NAN, NAN};
+  *out = (bl_optimum){NAN, NAN, NAN};
   bl_warn_hold(ctx);
   const blica_status status = refit(ctx, model, rows, rows->weight, &fit);
   bl_warn_release(ctx);
@@ -243,8 +254,10 @@ blica_status bl_optimum_find(blica_ctx *ctx, const blica_model *model, const bl_
   MUST(bl_alloc(ctx, (size_t)model->k, &cosine));
   MUST(bl_alloc(ctx, (size_t)model->k, &match));
   MUST(blica_compare(ctx, model->n, model->k, model->mixing, fit->mixing, &out->mcs, match, cosine));
-  out->distance = 0;
+  out->distance = out->gain = 0;
   if (differences(model, fit, match, difference) <= ROUNDING) return BLICA_OK;
+  MUST(add_pairs(ctx, fit, rows, counts, 1, &out->gain));
+  MUST(add_pairs(ctx, model, rows, counts, -1, &out->gain));
   return in_errors(ctx, fit, rows, counts, difference, out);
 }
 

@@ -9,6 +9,7 @@ typedef struct {
   double distance; /* largest difference from a refit, in standard errors of the refit; infinite where the refit has
                       other columns and no errors, NaN where the refit failed */
   double mcs;      /* of the columns against those of the refit */
+  double gain;     /* log-likelihood of all pairs of values under the refit less that under the model */
 } bl_optimum;
 
 /* Refits by the model's own method and options, without limits of time and iterations. */

@@ -145,14 +145,16 @@ static void fit(blica_assessment *a) {
         "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);
   else if (isinf(a->distance))
     SAY(a, BLICA_FIT, BLICA_NO,
-        "Fit: this is not the optimum for these data: a refit has other columns (MCS %.2f with it). Either the fit had "
-        "not converged, or it is not a fit of these data. As given: %s.",
-        a->refit_mcs, numbers);
+        "Fit: this is not the optimum for these data: a refit has other columns (MCS %.2f with it) and gains "
+        "%.3g in the log-likelihood of pairs. The fit had not converged, or it is not a fit of these data. As given: "
+        "%s.",
+        a->refit_mcs, a->refit_gain, numbers);
   else if (off_optimum(a))
     SAY(a, BLICA_FIT, BLICA_NO,
-        "Fit: this is not the optimum for these data, but up to %.2g standard errors from a refit (MCS %.2f with it). "
-        "Either the fit had not converged, or it is not a fit of these data. As given: %s.",
-        a->distance, a->refit_mcs, numbers);
+        "Fit: this is not the optimum for these data, but up to %.2g standard errors from a refit (MCS %.2f with it), "
+        "which gains %.3g in the log-likelihood of pairs. The fit had not converged, or it is not a fit of these data. "
+        "As given: %s.",
+        a->distance, a->refit_mcs, a->refit_gain, numbers);
   else if (a->twin[0] >= 0)
     SAY(a, BLICA_FIT, BLICA_NO,
         "Fit: '%.60s' and '%.60s' agree in all rows, which the model cannot explain: leave one out. %s.",

@@ -119,6 +119,11 @@ json.dump(m, open("random.json", "w"))' $seed
   [[ $(answers stopped.a) == *"fit=no axes=unknown" ]]
   run_code 5 assess good.json t/data.csv --bootstrap none --strict --out other.a
   [[ $(answers other.a) == *"fit=no axes=unknown" ]]
+  /usr/bin/python3 -c '
+import json
+good, stopped, other = (json.load(open(f"{name}.a")) for name in ("good", "stopped", "other"))
+assert good["refit_gain"] == 0 < stopped["refit_gain"] < other["refit_gain"], [r["refit_gain"] for r in (good, stopped, other)]
+assert good["m2_p"] > .01 and other["m2_p"] < 1e-6 and other["df"] > good["df"]'
   "$BLICA" fit s/data.csv --sources 2 --out few.json --quiet
   run_code 5 assess few.json s/data.csv --bootstrap none --strict --out few.a
   [[ $(answers few.a) == *"fit=no axes=no" ]]
