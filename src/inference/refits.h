@@ -20,10 +20,11 @@ blica_status bl_optimum_find(blica_ctx *ctx, const blica_model *model, const bl_
  * there are none. */
 bool bl_optimum_twins(const bl_rows *rows, int *first, int *second);
 
+enum { BL_DRAWS_LEAST = 20 }; /* fewer finished draws are not used */
+
 /* Standard deviations over draws of A [n,k], log v [k,u], means [k,u] (columns matched to the model's), and the share
  * of draws in which a column stays within 30 degrees [k]. *out has the draws: after an interrupt those that were
  * finished, if they are BL_DRAWS_LEAST or more, else it fails. Same bits for any number of threads. */
-enum { BL_DRAWS_LEAST = 20 };
 blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
                           double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out);
 
