@@ -280,6 +280,33 @@ P
   says "c.npz: holds pair counts, not rows, and this command needs the rows"
 }
 
+@test "a cut of one item that is shifted in one segment is found and named, and axes are not certified" {
+  /usr/bin/python3 - >dif.csv <<'P'
+import random
+random.seed(1)
+n, k, u, N = 8, 2, 8, 300
+A = [[random.gauss(0, 1) for _ in range(k)] for _ in range(n)]
+print(",".join(f"x{i}" for i in range(n)) + ",segment")
+for s in range(u):
+    sd = [random.uniform(.5, 2) for _ in range(k)]
+    for _ in range(N):
+        z = [d * random.gauss(0, 1) for d in sd]
+        y = [sum(a * b for a, b in zip(row, z)) + 1.6 * random.gauss(0, 1) for row in A]
+        y[2] += 1.5 if s == 4 else 0
+        print(",".join(str(int(v > 0)) for v in y) + f",{s}")
+P
+  "$BLICA" fit dif.csv --sources 2 --out m.json --quiet
+  run_code 5 assess m.json dif.csv --bootstrap none --strict --out dif.a
+  [[ $(answers dif.a) == *"fit=weak axes=weak" ]]
+  [[ $out == *"Cuts differ between segments (p = "*"most for 'x2' in '4'"* ]]
+  run_code 0 invariance m.json dif.csv --json
+  printf '%s' "$out" | /usr/bin/python3 -c '
+import json, sys
+best = [t for t in json.load(sys.stdin)["items"] if t["segment"] is not None][0]
+own = json.load(open("dif.a"))["margins"]
+assert (best["item"], best["segment"]) == (own["item"], own["segment"]) and best["effect"] * own["shift"] < 0, (best, own)'
+}
+
 @test "Ctrl-C keeps the refits that are finished; on a terminal the time left is shown" {
   "$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 300 --out s --quiet
   "$BLICA" fit s/data.csv --sources 2 --out m.json --quiet

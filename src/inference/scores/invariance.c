@@ -417,6 +417,50 @@ done:
   return status;
 }
 
+/* ---- the cut that differs most ---- */
+
+bool bl_cut_change_small(const blica_model *m) {
+  const double loadings = (double)m->n * m->k, all = loadings + m->planes;
+  return m->u > 1 && m->k <= BL_ITEM_SCORES_SOURCES && m->u * (2 * loadings * loadings + 4 * all * all) < 1e7;
+}
+
+/* Of tests that are done; M_s,ii makes standard deviations of its cuts. */
+static blica_status largest_change(const tests *t, const blica_model *m, bl_cut_change *out) {
+  BL_OWNED double *scale = NULL;
+  double number = 0;
+  MUST(bl_alloc(t->ctx, (size_t)t->n, &scale));
+  for (int at = 0; at < t->n * t->u; at++) {
+    if (isnan(t->p[at])) continue;
+    number++;
+    if (!(out->p <= t->p[at])) out->p = t->p[at], out->item = at % t->n, out->segment = at / t->n;
+  }
+  if (isnan(out->p)) return BLICA_OK;
+  out->p = fmin(1, number * out->p);
+  bl_model_margins(m, out->segment, scale, NULL);
+  const size_t first = t->scores->place[out->item], last = t->scores->place[out->item + 1];
+  for (size_t p = first; p < last; p++)
+    out->shift -= t->change[p + t->m * (size_t)out->segment] / sqrt(scale[out->item]) / (double)(last - first);
+  return BLICA_OK;
+}
+
+blica_status bl_cut_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
+                                const blica_counts *counts, bl_cut_change *out) {
+  blica_status status;
+  bl_item_scores *loadings = NULL, *cuts = NULL;
+  tests *t = NULL;
+  *out = (bl_cut_change){.p = NAN, .item = -1, .segment = -1};
+  TRY(bl_loading_scores(ctx, model, rows, counts, &loadings));
+  TRY(bl_cut_scores(ctx, model, rows, counts, loadings, &cuts));
+  if (!cuts) goto done;
+  TRY(make_tests(ctx, cuts, &t));
+  TRY(test_all(t));
+  TRY(largest_change(t, model, out));
+done:
+  bl_free(t);
+  bl_item_scores_free(loadings), bl_item_scores_free(cuts);
+  return status;
+}
+
 static void fill_nan(double *x, size_t count) {
   for (size_t i = 0; i < count; i++) x[i] = NAN;
 }

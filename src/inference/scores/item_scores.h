@@ -36,6 +36,18 @@ blica_status bl_cut_scores(blica_ctx *ctx, const blica_model *model, const bl_ro
  * implies for the segment. */
 blica_status bl_loading_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
                                const blica_counts *counts, bl_item_scores **out);
+/* The cut that differs most from those of the other segments (invariance.c). */
+typedef struct {
+  double p; /* of the smallest of all, by Bonferroni's inequality; NaN: nothing was tested */
+  int item, segment;
+  double shift; /* of its thresholds there, in standard deviations; positive: higher levels are more probable */
+} bl_cut_change;
+
+/* Whether the matrices of the tests of cuts stay small: up to some 40 items of two levels, 5 sources, 25 segments. */
+bool bl_cut_change_small(const blica_model *model);
+/* Tests the cuts of every item in every segment. counts are those of the rows. */
+blica_status bl_cut_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
+                                const blica_counts *counts, bl_cut_change *out);
 static inline void bl_item_scores_free(bl_item_scores *scores) { /* it owns its arrays */
   bl_free(scores);
 }
