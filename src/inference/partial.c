@@ -1,11 +1,11 @@
 /* partial.c - blica_fit, and its option free=auto: items that differ are estimated apart, one after the other.
  *
- * The model is fitted, its items are tested (scores/invariance.c), and the one with the least adjusted p has its cuts,
- * or its cuts and row of A, freed in the segment where it differs; then again, with what was freed so far. The search
- * ends when no adjusted p is below LEVEL / 2, as cuts and loadings are two families of tests, when a fit does not
- * converge, or when what differs most would leave its segment with too few common items. Adjusted p count items that
- * are freed already as rejected, as Benjamini and Hochberg (1995) do: without an item that differs any is freed in
- * about 5 % of data sets, and of those that are freed about 5 % do not differ. */
+ * The model is fitted, its items are tested (scores/invariance.c), and the one with the least adjusted p has its cuts
+ * freed in the segment where it differs, and its row of A, too, if its loadings there have p <= LEVEL; then again, with
+ * what was freed so far. The search ends when no adjusted p is below LEVEL / 2, as cuts and loadings are two families
+ * of tests, when a fit does not converge, or when what differs most would leave its segment with too few common items.
+ * Adjusted p count items that are freed already as rejected, as Benjamini and Hochberg (1995) do. How often items are
+ * freed that do not differ: bench/results/invariance.md. */
 #include <math.h>
 #include <string.h>
 
@@ -42,6 +42,15 @@ static const blica_item_test *worst(const blica_invariance_result *r, int found)
   return most;
 }
 
+/* Whether the item that differs has other loadings there: other loadings also show as other cuts. */
+static bool row_differs(const blica_invariance_result *r, const blica_item_test *t) {
+  for (int i = 0; i < r->tests; i++) {
+    const blica_item_test *one = &r->test[i];
+    if (one->kind == BLICA_LOADINGS && one->item == t->item && one->segment == t->segment) return one->p <= LEVEL;
+  }
+  return false;
+}
+
 /* Frees one item more of the model in freed [n,u], which has *count. Not *more: none differs, or none can be freed. */
 static blica_status free_one(blica_ctx *ctx, const blica_model *m, const blica_data *data, const blica_counts *counts,
                              uint8_t *freed, int *count, bool *more) {
@@ -54,7 +63,7 @@ static blica_status free_one(blica_ctx *ctx, const blica_model *m, const blica_d
   const blica_item_test *t = worst(found, *count);
   if (!t) goto done;
   uint8_t *const cell = &freed[t->item + m->n * t->segment], before = *cell;
-  *cell = t->kind == BLICA_LOADINGS ? BLICA_FREED_ROW : BLICA_FREED_CUTS;
+  *cell = row_differs(found, t) ? BLICA_FREED_ROW : BLICA_FREED_CUTS;
   *more = bl_free_check(ctx, m, counts, freed) == BLICA_OK;
   *count += *more && !before;
   if (!*more) *cell = before;
