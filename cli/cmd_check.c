@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "data_args.h"
 #include "output.h"
 #include "words.h"
@@ -155,10 +156,30 @@ static int print_json(const findings *f) {
       d->n, d->u, d->rows, d->small_segments, d->zero_cells, d->empty_pairs, d->never_together, d->copies));
 }
 
+/* ---- the variables of a survey file, as long as none are chosen ---- */
+
+static void print_variable(const table_variable *variable, void *user) {
+  char name[SHOWN_TEXT], levels[64];
+  (void)user;
+  snprintf(levels, sizeof levels, "%s", variable->count < 0 ? "more than 100 values" : variable->levels);
+  bl_text_clean(levels);
+  printf("    %-12s %-8s %8lld missing  %-24s  %s\n", shown(variable->name, name), variable->kind,
+         (long long)variable->missing, levels, variable->label);
+}
+
+static int list_variables(const char *path) {
+  char message[TABLE_MESSAGE];
+  puts("variables, to choose from by --columns, --ignore, --numeric and --segment-column:");
+  const blica_status status = table_list_variables(path, message, print_variable, NULL);
+  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+}
+
 static int run(program *p, void *values) {
   const check_values *v = values;
   blica_check *found = NULL;
-  int code = read_counts(p, p->operands[0]);
+  const bool choose = table_is_readstat(p->operands[0]) && !p->data.columns && !p->data.ignore && !v->json;
+  int code = choose ? list_variables(p->operands[0]) : EXIT_OK;
+  if (code == EXIT_OK) code = read_counts(p, p->operands[0]);
   if (code != EXIT_OK) return code;
   findings f = {.c = p->counts};
   blica_status status = blica_counts_coding(p->ctx, p->counts, &f.coding);
@@ -179,7 +200,9 @@ const command command_check = {
             "small segments, columns that are constant in a segment, pairs with an empty cell in their table, missing "
             "values, and how many sources can be identified by counting statistics against unknowns (Table 1 of the "
             "paper). Then it names what a fit cannot repair, such as items that are copies of others, says what to do "
-            "about it, and ends with a verdict.",
+            "about it, and ends with a verdict.\n\n"
+            "Of a file of SPSS, Stata or SAS it first lists the variables, unless --columns or --ignore choose among "
+            "them: name, kind, missing values, levels and label.",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",
     .groups = {{"Options", own_table, 0}},

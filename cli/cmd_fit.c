@@ -50,6 +50,7 @@ static bool finds_items(const fit_values *v) {
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   const bool rows = !table_is_counts(path) && (method_needs_rows(v->options.method) || finds_items(v));
+  p->data.labels = &p->labels;
   const int code = rows ? read_rows(p, path) : read_counts(p, path);
   if (code != EXIT_OK) return code;
   in->n = rows ? p->rows->n : p->counts->n;
@@ -279,8 +280,10 @@ static int run(program *p, void *values) {
            in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
            (unsigned long long)v->options.seed);
   const blica_input input = {.data = p->rows, .counts = p->counts};
-  const blica_status status = p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
+  blica_status status = p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
                                       : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
+  if (status == BLICA_OK && p->labels.count == p->model->n)
+    status = blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text);
   return status == BLICA_OK ? finish(p, v, p->model, &in) : fail_reading(p, status);
 }
 

@@ -103,6 +103,7 @@ done:
   blica_model_free(p->model);
   blica_data_free(p->rows);
   blica_counts_free(p->counts);
+  table_labels_free(&p->labels);
   free(values);
   free(p->operands);
   return code;

@@ -252,6 +252,7 @@ void print_loadings(const blica_model *m, const double *se, FILE *to) {
       fprintf(to, "  %6.2f", round(100 * m->mixing[at]) / 100 + 0.0);
       if (se) fprintf(to, " (%.2f)", se[at]);
     }
+    if (m->labels && *m->labels[order[i]]) fputs("  ", to), put_name(to, m->labels[order[i]], 0, LABEL_SHOWN);
   }
   fputs("\n\n", to);
   free(order);

@@ -62,6 +62,7 @@ struct program {
   blica_model *model; /* what was read; freed after run() */
   blica_data *rows;
   blica_counts *counts;
+  table_labels labels; /* of the items, where a command has set data.labels */
 };
 
 /* Commands that draw, which a build without BLICA_REPORT leaves out. */

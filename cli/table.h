@@ -164,7 +164,6 @@ blica_status table_begin_npy(table *t, char *message);
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
 /* table_readstat.c: files of SPSS, Stata and SAS, by their names' endings. */
-bool table_is_readstat(const char *path);
 blica_status table_begin_readstat(table *t, char *message); /* reads the dictionary */
 /* Levels of the items that have none yet, by the codes that occur; reads the file once. */
 blica_status table_readstat_levels(table *t, char *message);

@@ -21,6 +21,13 @@ typedef struct {
 } table_ids;
 void table_ids_free(table_ids *ids); /* and leaves it empty */
 
+/* What the file says of its items. */
+typedef struct {
+  char **text; /* [count] "" where it says nothing; NULL: it says nothing of any */
+  int count;
+} table_labels;
+void table_labels_free(table_labels *labels); /* and leaves it empty */
+
 /* All zero is the default. At most one of the four ways of naming segments may be set. */
 typedef struct {
   const char *segment_column;   /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
@@ -42,6 +49,7 @@ typedef struct {
   const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
   const char *id;                              /* column of identifiers, which is no item; NULL: not given */
   table_ids *ids;                              /* gets them; NULL: they are left out */
+  table_labels *labels;                        /* gets them; may be NULL */
   const char *missing;                         /* --missing VALUE,...: these mean missing too; NULL: not given */
   const blica_model *model;                    /* whose levels code the columns of the same names; may be NULL */
   table_header header;                         /* --header yes|no; auto: the first row is a header when it holds text */
@@ -82,6 +90,20 @@ blica_status table_each(blica_ctx *ctx, const char *path, const table_options *o
 int table_place(char *const *list, int count, const char *text, size_t length);
 /* Whether path is a plain file, which can be read more than once. */
 bool table_is_file(const char *path);
+/* A variable of a file of SPSS, Stata or SAS. */
+typedef struct {
+  const char *name, *label; /* "" without a label */
+  const char *kind;         /* ordinal, nominal, scale, codes, text or date */
+  const char *levels;       /* low<...<high, as --levels takes them; "" where there are none, or too many */
+  int count;                /* of levels; -1: more than an item may have */
+  int64_t missing;
+} table_variable;
+typedef void (*table_variable_fn)(const table_variable *variable, void *user);
+/* Whether path is such a file, by its ending. */
+bool table_is_readstat(const char *path);
+/* Hands all variables to take. */
+blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE], table_variable_fn take, void *user);
+
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);
 

@@ -34,6 +34,10 @@ blica_status table_read_readstat(table *t, char *message) {
 void table_free_readstat(table_survey *survey) {
   (void)survey;
 }
+blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE], table_variable_fn take, void *user) {
+  (void)take, (void)user;
+  return table_begin_readstat(&(table){.name = path}, message);
+}
 
 #else
 
@@ -51,8 +55,10 @@ typedef struct {
 
 typedef struct {
   char *label_set; /* NULL: no value labels */
+  char *label;     /* what it asks; NULL: the file does not say */
   bool text, date;
-  bool nominal;      /* declared to have no order */
+  readstat_measure_t measure;
+  int64_t missing;   /* values, as far as the codes have been read */
   int number;        /* one more than the item whose numbers are collected; 0: its codes are levels */
   known_code *codes; /* of value labels; then also those that occur */
   int count;
@@ -83,6 +89,7 @@ void table_free_readstat(table_survey *v) {
     for (int c = 0; c < v->variable[k].count; c++) free(v->variable[k].codes[c].label);
     free(v->variable[k].codes);
     free(v->variable[k].label_set);
+    free(v->variable[k].label);
   }
   for (int i = 0; i < v->labels; i++) free(v->label[i].set), free(v->label[i].label);
   free(v->label);
@@ -134,8 +141,11 @@ static int on_variable(int index, readstat_variable_t *from, const char *label_s
   survey_variable *to = &v->variable[index];
   to->text = readstat_variable_get_type_class(from) == READSTAT_TYPE_CLASS_STRING;
   to->date = is_date(readstat_variable_get_format(from));
-  to->nominal = readstat_variable_get_measure(from) == READSTAT_MEASURE_NOMINAL;
+  to->measure = readstat_variable_get_measure(from);
   to->label_set = label_set ? strdup(label_set) : NULL;
+  const char *label = readstat_variable_get_label(from);
+  to->label = label && *label ? strdup(label) : NULL;
+  if (to->label) bl_text_clean(to->label);
   const char *name = readstat_variable_get_name(from);
   if (!name || !*name)
     return abort_with(v, table_fail(v->message, BLICA_ERR_FORMAT, "%s: variable %d has no name; the file is damaged",
@@ -271,10 +281,10 @@ static int on_code(int row, readstat_variable_t *from, readstat_value_t value, v
   const int column = readstat_variable_get_index(from);
   if (column < 0 || column >= v->t->columns) return READSTAT_HANDLER_OK;
   survey_variable *variable = &v->variable[column];
-  if (v->t->role[column] != ROLE_VALUE || variable->text || variable->too_many) return READSTAT_HANDLER_OK;
-  if (readstat_value_is_missing(value, from)) return READSTAT_HANDLER_OK;
-  const double code = number_of(value);
-  if (isnan(code) || listed_missing(v->t, code)) return READSTAT_HANDLER_OK;
+  if (v->t->role[column] != ROLE_VALUE || variable->text) return READSTAT_HANDLER_OK;
+  const double code = readstat_value_is_missing(value, from) ? NAN : number_of(value);
+  variable->missing += isnan(code) != 0;
+  if (isnan(code) || variable->too_many || listed_missing(v->t, code)) return READSTAT_HANDLER_OK;
   if (variable->number) {
     int8_t level;
     v->t->row = row; /* which row a number is of */
@@ -301,7 +311,7 @@ static blica_status check_variable(const table *t, int i, char *message) {
     wrong = "has more than 100 values; leave it out by --ignore, or name the items by --columns";
   else if (occur < 2)
     wrong = "has fewer than two values; leave it out by --ignore";
-  else if (variable->nominal && occur > 2 && !t->options.ordinal)
+  else if (variable->measure == READSTAT_MEASURE_NOMINAL && occur > 2 && !t->options.ordinal)
     wrong = "is declared nominal and has more than two values; leave it out by --ignore, or say by --ordinal that the "
             "codes of all items are in order";
   return wrong ? table_fail(message, BLICA_ERR_DATA, "%s: variable '%.60s' %s", t->name, name, wrong) : BLICA_OK;
@@ -322,8 +332,30 @@ static void name_level(const survey_variable *variable, int c, char *text, size_
     snprintf(text, size, "%s", own->label);
 }
 
+void table_labels_free(table_labels *labels) {
+  for (int i = 0; i < labels->count; i++) free(labels->text[i]);
+  free(labels->text);
+  *labels = (table_labels){0};
+}
+
+static blica_status give_labels(const table *t, table_labels *labels, char *message) {
+  bool any = false;
+  table_labels_free(labels);
+  for (int i = 0; i < t->n; i++) any = any || t->survey->variable[t->column_of[i]].label;
+  if (!any) return BLICA_OK;
+  labels->text = calloc((size_t)t->n, sizeof *labels->text);
+  if (!labels->text) return table_no_memory(message);
+  for (; labels->count < t->n; labels->count++) {
+    const char *label = t->survey->variable[t->column_of[labels->count]].label;
+    labels->text[labels->count] = strdup(label ? label : "");
+    if (!labels->text[labels->count]) return table_no_memory(message);
+  }
+  return BLICA_OK;
+}
+
 blica_status table_readstat_levels(table *t, char *message) {
   table_survey *v = t->survey;
+  if (t->options.labels) MUST(give_labels(t, t->options.labels, message));
   MUST(table_sample_numbers(t, t->options.numeric, message));
   for (int i = 0; i < t->n; i++)
     if (t->levels[i].sample) v->variable[t->column_of[i]].number = i + 1;
@@ -348,6 +380,48 @@ blica_status table_readstat_levels(table *t, char *message) {
     }
   }
   return BLICA_OK;
+}
+
+/* ---- the variables, to choose from ---- */
+
+static const char *kind_of(const survey_variable *variable) {
+  static const char *const measures[] = {[READSTAT_MEASURE_UNKNOWN] = "codes",
+                                         [READSTAT_MEASURE_NOMINAL] = "nominal",
+                                         [READSTAT_MEASURE_ORDINAL] = "ordinal",
+                                         [READSTAT_MEASURE_SCALE] = "scale"};
+  return variable->text ? "text" : variable->date ? "date" : measures[variable->measure];
+}
+
+static blica_status hand_over(const char *name, const survey_variable *variable, char *message, table_variable_fn take,
+                              void *user) {
+  const bool levels = !variable->text && !variable->date && !variable->too_many;
+  table_variable out = {.name = name, .label = variable->label ? variable->label : "", .kind = kind_of(variable)};
+  char *text = calloc((size_t)variable->count + 1, LABEL_MOST + 40), *at = text;
+  if (!text) return table_no_memory(message);
+  for (int c = 0; levels && c < variable->count; c++) {
+    if (c) *at++ = '<';
+    name_level(variable, c, at, LABEL_MOST + 40);
+    at += strlen(at);
+  }
+  out.levels = text, out.count = levels ? variable->count : variable->too_many ? -1 : 0;
+  out.missing = variable->missing;
+  take(&out, user);
+  free(text);
+  return BLICA_OK;
+}
+
+blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE], table_variable_fn take, void *user) {
+  table t = {.path = path, .name = path};
+  blica_status status = table_begin_readstat(&t, message);
+  t.role = calloc((size_t)t.columns + 1, sizeof *t.role); /* all are values */
+  if (status == BLICA_OK) status = t.role ? pass(t.survey, on_code, message) : table_no_memory(message);
+  for (int k = 0; status == BLICA_OK && k < t.columns; k++)
+    status = hand_over(t.header[k], &t.survey->variable[k], message, take, user);
+  for (int k = 0; k < t.columns; k++) free(t.header[k]);
+  free(t.header);
+  free(t.role);
+  table_free_readstat(t.survey);
+  return status;
 }
 
 /* ---- rows ---- */

@@ -441,6 +441,7 @@ typedef struct {
   uint8_t *freed;     /* [n,u] 0, or BLICA_FREED_CUTS or BLICA_FREED_ROW: what the item has of its own there */
   double *own_mixing; /* [n,k,u] A with the rows of each segment */
   double *own_cuts;   /* [planes,u] cuts of each segment */
+  char **labels; /* [n] what each variable asks or measures, "" where that is not known; NULL: of none is it known */
 } blica_model;
 
 /* What a fit uses. One is enough: counts are made from data, cor from counts. If several are given, they must have the
@@ -465,6 +466,8 @@ BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, b
 /* Free parameters, for AIC and BIC: A, means and variances less one scale per source; with cuts also the cuts less one
  * mean per source. 0 for NULL. */
 BLICA_API int64_t blica_model_parameters(const blica_model *model);
+/* Says what each variable asks or measures, for files and reports; labels [n] are copied, NULL takes them away. */
+BLICA_API blica_status blica_model_set_labels(blica_ctx *ctx, blica_model *model, const char *const *labels);
 /* Writes model.json, whole or not at all. */
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 /* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not a model. */

@@ -227,6 +227,7 @@ static void picture(const report *r, FILE *page) {
     fprintf(page, "<tr%s><th scope=\"row\">", at && source != home ? " class=\"block\"" : "");
     home = source;
     html_text(page, m->variables[order[at]]);
+    if (m->labels && *m->labels[order[at]]) html_textf(page, " \xC2\xB7 %s", m->labels[order[at]]);
     fputs("</th>", page);
     for (int j = 0; j < m->k; j++) {
       const effect e = effect_of(r, order[at], j);

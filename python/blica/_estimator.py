@@ -21,7 +21,7 @@ from ._data import Coding, Table, as_frame, given_levels, is_frame, is_pieces, i
 from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
-from ._verbs import by_pieces, check_segments, loglik_of, segmentation_of, sources_of
+from ._verbs import by_pieces, check_segments, loglik_of, labelled, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
@@ -157,7 +157,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
-        self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), table.levels)
+        self._keep(labelled(session, session.call(lib.blica_fit, given, options, free=lib.blica_model_free), X), Correlations._of(cor), table.levels)
         return self
 
     def _fit_lazy(self, X, segments) -> "BinaryICA":

@@ -215,6 +215,7 @@ class Model(_Held):
     thresholds : array like cuts for each of u segments, normal quantiles of the shares of ones, or at or above a level
     link : float, c of P(x_i = 1 | y) = Phi(sqrt(c) y_i - cuts_i)
     variables, segments : lists of names
+    labels : list of what the variables ask, "" where that is not known, or None
     samples : array [u]
     method : str
     fit : dict, how the fit went: objective, stop, iterations, starts, seed, condition, notes, ...
@@ -237,6 +238,7 @@ class Model(_Held):
         self.parameters = int(lib.blica_model_parameters(pointer))
         self.variables = texts(pointer.variables, n)
         self.segments = texts(pointer.segments, u)
+        self.labels = texts(pointer.labels, n) if pointer.labels else None
         self.samples = frozen(doubles(pointer.samples, u))
         # sources have their mean variances over segments, weighted by rows
         share = self.samples / self.samples.sum() if self.samples.sum() > 0 else np.full(u, 1 / u)

@@ -78,6 +78,8 @@ def loadings_text(model: Model, assessment: Optional[Assessment] = None) -> str:
     """Items in blocks by source, with their loadings."""
     order = block_order(model)[:MOST_ROWS]
     lines = text_table(_header(model), _loading_rows(model, assessment, order))
+    if model.labels is not None:
+        lines = "\n".join(f"{line}  {label}".rstrip() for line, label in zip(lines.split("\n"), ["", *(model.labels[i] for i in order)]))
     return lines + (f"\n{_left_out(model)}" if _left_out(model) else "")
 
 
@@ -91,8 +93,10 @@ def loadings_html(model: Model, assessment: Optional[Assessment] = None) -> str:
         return text + (";font-weight:bold" if j == own[i] and not faded[i, j] else "")
 
     styles = [["", *(style(i, j) for j in range(model.mixing.shape[1])), "opacity:.7"] for i in order]
-    more = _left_out(model)
-    return html_table(_header(model), _loading_rows(model, assessment, order), styles) + (f"<p>{more}</p>" if more else "")
+    rows, more = _loading_rows(model, assessment, order), _left_out(model)
+    if model.labels is not None:
+        rows = [[f"{row[0]} · {model.labels[i]}" if model.labels[i] else row[0], *row[1:]] for i, row in zip(order, rows)]
+    return html_table(_header(model), rows, styles) + (f"<p>{more}</p>" if more else "")
 
 
 def model_html(model: Model, assessment: Optional[Assessment] = None) -> str:

@@ -11,7 +11,7 @@ from ._data import (FoundLabels, Rows, Table, as_frame, is_frame, is_pieces, is_
                     take_segments)
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
-from ._session import Session, Verbose, text
+from ._session import Session, Verbose, encoded, text
 
 
 def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None, numeric=None, sample_weight=None):
@@ -332,7 +332,17 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
     counts, data = _count(session, X, segments, binarize, ordinal, levels, missing, numeric, sample_weight)
     check_segments(counts, chosen)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
-    return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
+    return labelled(session, session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free), X)
+
+
+def labelled(session: Session, pointer, X) -> Model:
+    """The model, with the labels of its variables where the frame X has them, as pandas.read_spss keeps them from pandas 2.2 on."""
+    known = (getattr(X, "attrs", None) or {}).get("column_names_to_labels") or {}
+    own = [str(known.get(name) or "") for name in texts(pointer.variables, pointer.n)]
+    if any(own):
+        given = [ffi.new("char[]", encoded(label)) for label in own]
+        session.call(lib.blica_model_set_labels, pointer, ffi.new("char *[]", given))
+    return Model(pointer)
 
 
 class Trial(NamedTuple):

@@ -95,7 +95,10 @@ fit_rows <- function(x, segment, k, options, ordinal, levels, missing, numeric, 
   data <- pack(ctx, code, segment, weights)
   counts <- .Call(C_count, ctx, data)
   cor <- .Call(C_correlate, ctx, counts)
-  model <- complete(call_fit(ctx, data, counts, cor, options), cor, call)
+  pointer <- call_fit(ctx, data, counts, cor, options)
+  labels <- variable_labels(x)
+  if (any(nzchar(labels))) .Call(C_set_labels, ctx, pointer, enc2utf8(labels))
+  model <- complete(pointer, cor, call)
   model$missing <- missing # for new data
   if (!is_sparse(x)) { # levels that the library cannot write
     forgotten <- !mapply(identical, unname(model$levels), lapply(code$levels, level_texts))

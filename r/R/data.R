@@ -41,9 +41,41 @@ level_numbers <- function(levels, name) {
   number
 }
 
+# Columns of haven: codes with labels, and codes that mean missing. As numbers, and as what the program makes of the file: ordered
+# levels, named by the labels of the codes.
+is_labelled <- function(value) inherits(value, "haven_labelled")
+
+labelled_codes <- function(value) {
+  code <- as.vector(unclass(value))
+  range <- attr(value, "na_range")
+  code[code %in% attr(value, "na_values") | (if (is.null(range)) FALSE else !is.na(code) & code >= range[1] & code <= range[2])] <- NA
+  code
+}
+
+labelled_levels <- function(value) {
+  code <- labelled_codes(value)
+  if (is.character(code)) return(code)
+  present <- sort(unique(code[!is.na(code)]))
+  if (length(present) > 100) return(code)
+  own <- names(attr(value, "labels"))[match(present, attr(value, "labels"))]
+  text <- number_texts(present)
+  twice <- own %in% own[duplicated(own)]
+  factor(code, present, ifelse(is.na(own), text, ifelse(twice, paste0(own, " (", text, ")"), own)), ordered = TRUE)
+}
+
+# What the columns of a frame ask, "" where that is not known.
+variable_labels <- function(x) {
+  if (!is.data.frame(x)) return(character(0))
+  unname(vapply(x, function(value) {
+    label <- attr(value, "label", exact = TRUE)
+    if (is.character(label) && length(label) == 1 && !is.na(label)) label else ""
+  }, ""))
+}
+
 # One column as integers from 0, NA missing, and its levels, lowest first. levels is NULL (to be found) or known.
 encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
   if (is.logical(value)) value <- as.integer(value)
+  if (is_labelled(value)) value <- if (is_cut(levels)) labelled_codes(value) else labelled_levels(value)
   if (!is.factor(value) && !is.numeric(value) && !is.character(value))
     stop(name, " is a ", class(value)[1], "; items are numbers, logicals, factors or text", call. = FALSE)
   if (is.null(levels)) levels <- found_levels(value, name, ordinal)
@@ -63,6 +95,7 @@ is_cut <- function(levels) length(levels) > 1 && tolower(as.character(levels[1])
 
 # The cuts of a column of numbers at quantiles.
 cut_levels <- function(value, name) {
+  if (is_labelled(value)) value <- labelled_codes(value)
   if (!is.numeric(value)) stop(name, " is a ", class(value)[1], ", and numeric names it; give numbers", call. = FALSE)
   tryCatch(c(-Inf, .Call(C_cut_numbers, context(), as.double(value))),
            blica_bad_data = function(e) stop(name, ": ", conditionMessage(e), call. = FALSE))
@@ -115,7 +148,8 @@ encode <- function(x, levels = NULL, ordinal = FALSE) {
     stop("x is a matrix of type ", typeof(x), "; give numbers, logicals or text", call. = FALSE)
   if (is.null(levels) && !ordinal && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
     return(structure(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))), class = "blica_code"))
-  if (is.null(levels) && ordinal && !is.null(all <- .Call(C_whole_frame, x))) { # the usual case
+  plain <- !is.data.frame(x) || !any(vapply(x, is_labelled, NA))
+  if (is.null(levels) && ordinal && plain && !is.null(all <- .Call(C_whole_frame, x))) { # the usual case
     if (is.matrix(x)) rownames(all$code) <- rownames(x)
     return(structure(list(x = all$code, names = colnames(x), levels = all$levels), class = "blica_code"))
   }
@@ -134,6 +168,10 @@ without <- function(x, missing) {
   clean <- function(value) {
     if (is.factor(value)) return(factor(value, setdiff(levels(value), as.character(missing)), ordered = is.ordered(value)))
     number <- if (is.numeric(missing)) missing else suppressWarnings(as.numeric(missing))
+    if (is_labelled(value)) {
+      attr(value, "na_values") <- c(attr(value, "na_values"), number[!is.na(number)])
+      return(value)
+    }
     value[if (is.character(value)) value %in% as.character(missing) else value %in% number[!is.na(number)]] <- NA
     value
   }
@@ -180,6 +218,7 @@ is_sparse <- function(x) inherits(x, "dgCMatrix")
 
 # Ids from 0 and labels: a factor in the order of its levels, numbers and dates in theirs, text in order of appearance.
 segment_ids <- function(segment, rows) {
+  if (is_labelled(segment)) segment <- labelled_levels(segment)
   if (is.null(segment)) return(list(id = integer(rows), labels = "1"))
   if (is.list(segment)) stop("segment is a list; give a vector or factor with a label for each row", call. = FALSE)
   if (length(segment) != rows) stop("segment has ", length(segment), " elements and x has ", rows, " rows; give a label for each row", call. = FALSE)

@@ -9,7 +9,7 @@ print.blica <- function(x, digits = 3, ...) {
   for (f in x$free)
     cat(f$item, " in ", f$segment, " has its own ", if (is.null(f$mixing)) "cuts" else "cuts and loadings", "\n", sep = "")
   cat("\nMixing matrix:\n")
-  print(round(x$mixing, digits), ...)
+  print(if (is.null(x$labels)) round(x$mixing, digits) else data.frame(round(x$mixing, digits), label = x$labels), ...)
   invisible(x)
 }
 

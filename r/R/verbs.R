@@ -226,6 +226,7 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
 # The segment of each row, empty where there is none or the model does not know it.
 new_labels <- function(model, segment, rows) {
   if (is.null(segment)) return(rep("", rows))
+  if (is_labelled(segment)) segment <- labelled_levels(segment)
   if (length(segment) != rows) segment_ids(segment, rows) # says what is wrong
   labels <- rep("", rows)
   here <- which(!is.na(segment))

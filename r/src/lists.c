@@ -202,7 +202,7 @@ SEXP blica_r_model_list(SEXP pointer) {
   SEXP planes = PROTECT(plane_names(m->coding, m->variables, m->n)), segments = PROTECT(r_texts(m->segments, m->u));
   SEXP cuts = PROTECT(r_doubles(m->cuts, m->planes));
   Rf_setAttrib(cuts, R_NamesSymbol, planes);
-  list_builder b = list_begin(14);
+  list_builder b = list_begin(15);
   list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
   list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
   list_add(&b, "means", r_matrix(m->means, m->k, m->u));
@@ -212,6 +212,7 @@ SEXP blica_r_model_list(SEXP pointer) {
   list_add(&b, "link", Rf_ScalarReal(m->link));
   list_add(&b, "parameters", Rf_ScalarReal((double)blica_model_parameters(m)));
   list_add(&b, "variables", r_texts(m->variables, m->n));
+  list_add(&b, "labels", m->labels ? r_texts(m->labels, m->n) : R_NilValue);
   list_add(&b, "segments", segments);
   list_add(&b, "samples", r_doubles(m->samples, m->u));
   list_add(&b, "method", Rf_mkString(m->method));

@@ -57,6 +57,15 @@ SEXP blica_r_model_load(SEXP context, SEXP path) {
   return give(s, status, wrap_model(model));
 }
 
+/* What the variables ask, before the model is made a list. */
+SEXP blica_r_set_labels(SEXP context, SEXP model, SEXP labels) {
+  session *s = session_of(context);
+  const char **text = (const char **)R_alloc((size_t)Rf_length(labels), sizeof *text);
+  for (int i = 0; i < Rf_length(labels); i++) text[i] = CHAR(STRING_ELT(labels, i));
+  finish(s, blica_model_set_labels(s->ctx, model_of(model), text));
+  return R_NilValue;
+}
+
 static void free_text(SEXP pointer) {
   blica_text_free(R_ExternalPtrAddr(pointer));
   R_ClearExternalPtr(pointer);

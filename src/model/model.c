@@ -75,6 +75,15 @@ blica_status bl_model_own(blica_ctx *ctx, blica_model *m) {
   return BLICA_OK;
 }
 
+blica_status blica_model_set_labels(blica_ctx *ctx, blica_model *model, const char *const *labels) {
+  BL_NEED(ctx, model);
+  char **copy = NULL;
+  if (labels) MUST(bl_copy_texts(ctx, model->n, labels, &copy));
+  bl_free_texts(model->labels, model->n);
+  model->labels = copy;
+  return BLICA_OK;
+}
+
 void blica_model_free(blica_model *model) {
   if (!model) return;
   blica_coding_free(model->coding);
@@ -86,6 +95,7 @@ void blica_model_free(blica_model *model) {
   bl_free(model->samples);
   bl_free_texts(model->variables, model->n);
   bl_free_texts(model->segments, model->u);
+  bl_free_texts(model->labels, model->n);
   bl_free(model->fit.starts);
   bl_free(model->fit.shift);
   bl_free(model->fit.eigen_min);

@@ -217,6 +217,7 @@ static void write_model(FILE *f, const blica_model *m) {
   fputs(",\n\"link\":", f);
   write_number(f, m->link);
   write_texts(f, "variables", m->n, m->variables);
+  if (m->labels) write_texts(f, "labels", m->n, m->labels);
   write_texts(f, "segments", m->u, m->segments);
   fputs(",\n\"samples\":", f);
   write_vector(f, u, m->samples, 1);

@@ -173,6 +173,12 @@ static blica_status check_shapes(const bl_json_reader *r, const bl_json *root, s
   return BLICA_OK;
 }
 
+static blica_status read_labels(const bl_json_reader *r, const bl_json *value, blica_model *m) {
+  MUST(bl_read_array(r, "labels", value, (size_t)m->n));
+  MUST(bl_alloc(r->ctx, (size_t)m->n, &m->labels));
+  return bl_read_texts(r, "labels", value, m->n, m->labels);
+}
+
 /* The items' levels: what they are called, lowest first. All 0 and 1 is no coding. */
 static blica_status read_levels(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   blica_status status;
@@ -300,6 +306,7 @@ static blica_status read_model(const bl_json_reader *r, const bl_json *root, bli
   MUST(bl_read_matrix(r, "means", bl_json_member(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
   MUST(bl_read_texts(r, "variables", bl_json_member(root, "variables"), m->n, m->variables));
   MUST(bl_read_texts(r, "segments", bl_json_member(root, "segments"), m->u, m->segments));
+  if (bl_json_member(root, "labels")) MUST(read_labels(r, bl_json_member(root, "labels"), m));
   if (bl_json_member(root, "levels")) MUST(read_levels(r, bl_json_member(root, "levels"), m));
   MUST(read_defaulted(r, root, m));
   if (bl_json_member(root, "fit")) MUST(read_fit(r, bl_json_member(root, "fit"), m));

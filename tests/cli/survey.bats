@@ -24,11 +24,13 @@ o$mood <- labelled(10 * as.double(sum), c(Low = 0, Fair = 20, High = 30)) # 10 h
 o$wave <- labelled(as.double(d$segment), c(spring = 1, summer = 2))
 o$city <- rep(c("Rome", "Paris"), length.out = nrow(d))
 o$day <- as.Date("2024-01-01") + d$segment
+attr(o$q1, "label") <- "Do you smoke?"
+attr(o$mood, "label") <- "How are you today? \u00fc"
 write_sav(o, "s.sav")
 write_sav(o, "s.zsav", compress = "zsav")
 stata <- o
-for (i in 1:4) stata[[i + 1]] <- labelled(as.integer(ifelse(d[[i]] == o[[i + 1]], d[[i]], NA)), c(No = 0L, Yes = 1L))
-stata$mood <- labelled(as.integer(o$mood), c(Low = 0L, Fair = 20L, High = 30L))
+for (i in 1:4) stata[[i + 1]] <- labelled(as.integer(ifelse(d[[i]] == o[[i + 1]], d[[i]], NA)), c(No = 0L, Yes = 1L), attr(o[[i + 1]], "label", exact = TRUE))
+stata$mood <- labelled(as.integer(o$mood), c(Low = 0L, Fair = 20L, High = 30L), attr(o$mood, "label", exact = TRUE))
 stata$wave <- labelled(as.integer(o$wave), c(spring = 1L, summer = 2L))
 write_dta(stata, "s.dta")
 plain$mood <- c("Low", "10", "Fair", "High")[sum + 1]
@@ -67,6 +69,35 @@ P
   run_code 0 count s.sav --segment-count 7 --columns q1:mood --out c.npz
   run_code 0 count s.csv --segment-count 7 --columns q1:mood --levels "q1=No<Yes,q2=No<Yes,q3=No<Yes,q4=No<Yes,mood=Low<10<Fair<High" --out d.npz
   cmp c.npz d.npz
+}
+
+@test "check lists the variables to choose from, and fits and reports show their labels" {
+  need_haven
+  cd "$BATS_FILE_TMPDIR"
+  for end in sav dta; do
+    run_code 3 check "s.$end" --segment-column wave
+    says "variable 'id' has more than 100 values"
+    grep -E "^    id +(scale|codes) +0 missing +more than 100 values" <<<"$out"
+    grep -E "^    q1 +(nominal|scale|codes) +7 missing +No<Yes +Do you smoke\?" <<<"$out"
+    grep -E "^    mood +(nominal|scale|codes) +0 missing +Low<10<Fair<High +How are you today\? ü" <<<"$out"
+    grep -E "^    city +text +0 missing" <<<"$out"
+    grep -E "^    day +date +0 missing" <<<"$out"
+    run_code 0 check "s.$end" --segment-column wave --columns q1:mood
+    [[ "$out" != *"smoke"* ]]
+    run_code 0 fit "s.$end" --segment-column wave --columns q1:mood --sources 2 --out "labels.json"
+    grep -E "^q1 .*  Do you smoke\?$" <<<"$out"
+    grep -E "^mood .*  How are you today\? ü$" <<<"$out"
+    /usr/bin/python3 -c 'import json; assert json.load(open("labels.json"))["labels"] == ["Do you smoke?", "", "", "", "How are you today? ü"]'
+  done
+  run_code 0 fit s.sav --segment-column wave --columns q2:q4 --sources 1 --out no.json
+  [[ "$(cat no.json)" != *'"labels"'* ]]
+  "$BLICA" report labels.json --out labels.html --quiet || skip "the program has no report"
+  grep -q "q1 · Do you smoke?" labels.html
+  run_code 3 check none.sav
+  says "none.sav: Unable to open file"
+  cp s.csv liar.sav
+  run_code 3 check liar.sav
+  says "liar.sav: is damaged"
 }
 
 @test "variables that are no items are refused by name, with what to do" {

@@ -362,18 +362,20 @@ def test_progress_and_stop(drawn):
 
 
 LONG = """
-import blica, sys
-d = blica.simulate(variables=40, sources=40, segments=40, samples=200, threads=1)
+import blica, numpy, sys
+d = blica.simulate(variables=40, sources=int(sys.argv[1]), segments=40, samples=200, threads=1)
 try:
     print("ready", flush=True)
-    blica.fit(d.X, d.segments, sources=40, starts=1000, threads=1)
+    {}
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
 
 
-def test_control_c_stops_a_fit():
-    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("sources, work", [(40, "blica.fit(d.X, d.segments, sources=40, starts=1000, threads=1)"),
+                                           (10, "blica.sources(d.model, numpy.tile(d.X, (1000, 1)), threads=1)")])
+def test_control_c_stops_the_work(sources, work):
+    process = subprocess.Popen([sys.executable, "-c", LONG.format(work), str(sources)], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)

@@ -142,3 +142,17 @@ def test_a_rare_level_does_not_end_cross_validation():
     # levels that were given are strict
     with pytest.raises(ValueError, match="value 9 is not one of its levels"):
         blica.BinaryICA(2, levels=[0, 1, 2, 3], segment_column="segment").fit(x.drop(index=5)).transform(x.iloc[[5]])
+
+
+def test_labels_of_variables_are_kept(tmp_path):
+    """As pandas.read_spss leaves them from pandas 2.2 on."""
+    drawn = blica.simulate(variables=4, sources=1, segments=4, samples=100, seed=3)
+    frame = pd.DataFrame(drawn.X, columns=list("abcd")).assign(wave=drawn.segments)
+    assert blica.fit(frame, "wave", sources=1).labels is None
+    frame.attrs["column_names_to_labels"] = {"a": "do you smoke?", "b": None, "wave": "season"}
+    for model in (blica.fit(frame, "wave", sources=1), blica.BinaryICA(1, segment_column="wave").fit(frame).model_):
+        assert model.labels == ["do you smoke?", "", "", ""]
+        assert pickle.loads(pickle.dumps(model)).labels == model.labels
+        assert "do you smoke?" in str(model) and "a · do you smoke?" in model._repr_html_()
+    model.save(tmp_path / "m.json")
+    assert blica.load(tmp_path / "m.json").labels == model.labels

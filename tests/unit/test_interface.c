@@ -65,6 +65,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_fit_consume(c, none, none, none));
   REFUSED(blica_model_create(c, 2, 1, 1, none));
   assert_int_equal(blica_model_parameters(NULL), 0);
+  REFUSED(blica_model_set_labels(c, none, none));
   REFUSED(blica_model_save(c, none, none));
   REFUSED(blica_model_load(c, none, none));
   REFUSED(blica_model_write(c, none, none, none));

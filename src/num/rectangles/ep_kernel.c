@@ -25,13 +25,13 @@
 #include "num/rectangles/ep.h"
 #include "num/simd.h"
 
-enum { SWEEPS = 200 };
+enum { SWEEPS = 200, FACTORS = 16 /* of a determinant, before their logarithm is taken */ };
 #define NO_END 1e9    /* in place of an end that a level does not have */
 #define SETTLED 1e-11 /* largest change of a site in the last sweep */
 
 typedef struct {
   const bl_ep *e;
-  bl_v *cov, *mean, *pull, *tau, *nu; /* posterior of z; cov times b_i; sites */
+  bl_v *cov, *mean, *pull, *tau, *nu; /* posterior of z, of cov the lower triangle; cov times b_i; sites */
   bl_v *sign;                         /* of two levels */
   bl_v *low, *high, *upper;           /* of more levels: ends, then d log Z / d upper end */
   bl_v *offset;                       /* the variables' means */
@@ -40,7 +40,9 @@ typedef struct {
   bl_v *skew;   /* c_i */
   bl_v *add;    /* to the covariance */
   bl_v excess, log_det;
-  bl_vi live; /* lanes that have not settled */
+  bl_v factors; /* of the determinant, not yet in log_det */
+  int pending;  /* how many */
+  bl_vi live;   /* lanes that have not settled */
 } batch;
 
 /* The cavity of site i and what the true factor does to it. */
@@ -86,9 +88,10 @@ BL_INLINE void pull_of(batch *b, int i, bl_v *sigma2, bl_v *mu) {
   const int k = b->e->k;
   const double *load = b->e->loading + (size_t)i * k;
   for (int l = 0; l < k; l++) {
-    const bl_v *row = b->cov + (size_t)l * k;
+    const bl_v *row = b->cov + (size_t)l * k, *column = b->cov + l;
     bl_v sum = bl_v_all(0.0);
-    for (int m = 0; m < k; m++) sum += load[m] * row[m];
+    for (int m = 0; m <= l; m++) sum += load[m] * row[m];
+    for (int m = l + 1; m < k; m++) sum += load[m] * column[(size_t)m * k];
     b->pull[l] = sum;
     *sigma2 += load[l] * sum;
     *mu += load[l] * b->mean[l];
@@ -100,14 +103,21 @@ static cavity cavity_of(batch *b, int i) {
   cavity c = {.sigma2 = bl_v_all(0.0), .mu = bl_v_all(0.0)};
   pull_of(b, i, &c.sigma2, &c.mu);
   c.denominator = 1.0 - b->tau[i] * c.sigma2;
-  c.variance = c.sigma2 / c.denominator;
-  c.center = (c.mu - c.sigma2 * b->nu[i]) / c.denominator;
+  const bl_v over = 1.0 / c.denominator;
+  c.variance = c.sigma2 * over;
+  c.center = (c.mu - c.sigma2 * b->nu[i]) * over;
   bl_v total = 1.0 + c.variance, root = 1.0 / bl_v_sqrt(total);
   if (e->levels.first)
     two_ends(b, i, root, &c);
   else
     one_end(b, i, root, &c);
   return c;
+}
+
+static void take_factors(batch *b) {
+  b->log_det -= bl_v_log(b->factors);
+  b->factors = bl_v_all(1.0);
+  b->pending = 0;
 }
 
 /* Changes site i, and the posterior with it. sigma2 and mu are the moments of b_i'z, whose covariance with z is pull.
@@ -119,20 +129,22 @@ static void change_site(batch *b, int i, bl_v sigma2, bl_v mu, bl_v dtau, bl_v d
   for (int l = 0; l < k; l++) {
     bl_v scaled = b->pull[l] * shrink;
     b->mean[l] += b->pull[l] * move;
-    for (int m = 0; m < k; m++) b->cov[(size_t)l * k + m] -= scaled * b->pull[m];
+    for (int m = 0; m <= l; m++) b->cov[(size_t)l * k + m] -= scaled * b->pull[m];
   }
-  b->log_det -= bl_v_log(grow);
+  b->factors *= grow;
+  if (++b->pending == FACTORS) take_factors(b);
   b->tau[i] += dtau;
   b->nu[i] += dnu;
 }
 
-/* Updates site i and the posterior; returns the size of the change. */
+/* Updates site i and the posterior; returns the size of the change, where no posterior is wanted. */
 static bl_v update(batch *b, int i) {
   cavity c = cavity_of(b, i);
   bl_v spread = 1.0 / (1.0 - c.variance * c.beta), zero = bl_v_all(0.0);
   bl_v tau = c.beta * spread, nu = (c.alpha + c.center * c.beta) * spread;
   bl_v dtau = bl_v_select(b->live, tau - b->tau[i], zero), dnu = bl_v_select(b->live, nu - b->nu[i], zero);
   change_site(b, i, c.sigma2, c.mu, dtau, dnu);
+  if (b->e->posterior) return zero;
   return bl_v_max(bl_v_abs(dtau) / (1.0 + tau), bl_v_abs(dnu) / (1.0 + bl_v_abs(nu)));
 }
 
@@ -152,6 +164,7 @@ static bl_v begin_at(batch *b, int64_t low, int64_t high) {
     value += 0.5 * (nu * nu * sigma2 + 2.0 * nu * mu - tau * mu * mu) / (1.0 + tau * sigma2);
     change_site(b, i, sigma2, mu, tau, nu);
   }
+  take_factors(b);
   return value + 0.5 * b->log_det;
 }
 
@@ -170,6 +183,8 @@ static void begin(batch *b, int64_t low, int64_t high) {
   memset(b->nu, 0, sizeof(bl_v) * (size_t)n);
   for (int l = 0; l < k; l++) b->cov[(size_t)l * k + l] = bl_v_all(1.0);
   b->log_det = bl_v_all(0.0);
+  b->factors = bl_v_all(1.0);
+  b->pending = 0;
   b->live = (bl_vi)(b->log_det == 0.0);
   for (int i = 0; i < n; i++) b->offset[i] = e->nodes ? bl_v_load(e->nodes + i * BL_LANES) : bl_v_all(e->mean[i]);
   for (int i = 0; i < n; i++)
@@ -220,6 +235,12 @@ static bl_v finish(batch *b, bl_v *score) {
   return value;
 }
 
+/* Makes a matrix of which the lower triangle is known whole. */
+static void fill_upper(bl_v *matrix, int k) {
+  for (int l = 0; l < k; l++)
+    for (int m = 0; m < l; m++) matrix[m * k + l] = matrix[l * k + m];
+}
+
 /* The second order: what is to be added to the covariance; returns that of log Z. */
 static bl_v correct(batch *b) {
   const bl_ep *e = b->e;
@@ -242,8 +263,7 @@ static bl_v correct(batch *b) {
     for (int l = 0; l < k; l++)
       for (int m = 0; m <= l; m++) b->add[l * k + m] += half * (own[l] * near[m] + own[m] * near[l]);
   }
-  for (int l = 0; l < k; l++)
-    for (int m = 0; m < l; m++) b->add[m * k + l] = b->add[l * k + m];
+  fill_upper(b->add, k);
   b->excess = 2.0 * sum;
   return bl_v_log(bl_v_max(1.0 + sum * (1.0 / 3), bl_v_all(0.5)));
 }
@@ -335,6 +355,8 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
       if (e->guess) continue;
     }
     for (int sweep = 0; sweep < SWEEPS && any(b.live); sweep++) sweep_sites(&b);
+    take_factors(&b);
+    fill_upper(b.cov, e->k);
     bl_v value = finish(&b, e->score ? b.score : NULL);
     if (e->posterior) {
       value += correct(&b);

@@ -62,6 +62,9 @@ static blica_model *full_model(int n, int k, int u) {
   strcpy(m->method, "blica");
   bl_free(m->variables[0]);
   assert_int_equal(bl_copy_text(ctx, "q\"\\\n\t\x01 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", &m->variables[0]), BLICA_OK);
+  const char *labels[16] = {"do you \"smoke\"?", "\xc3\xa4"};
+  for (int i = 2; i < n; i++) labels[i] = "";
+  assert_int_equal(blica_model_set_labels(ctx, m, labels), BLICA_OK);
   m->fit = (blica_fit_report){.objective = -1.0 / 3,
                               .n_starts = 2,
                               .best_start = 1,
@@ -121,6 +124,7 @@ static void same_model(const blica_model *a, const blica_model *b) {
   same(1, &a->link, &b->link);
   assert_string_equal(a->method, b->method);
   for (size_t i = 0; i < n; i++) assert_string_equal(a->variables[i], b->variables[i]);
+  for (size_t i = 0; i < n; i++) assert_string_equal(a->labels[i], b->labels[i]);
   for (size_t s = 0; s < u; s++) assert_string_equal(a->segments[s], b->segments[s]);
 }
 
@@ -179,6 +183,7 @@ static void plain_model(void **state) {
   assert_int_equal(blica_model_save(ctx, a, path), BLICA_OK);
   assert_int_equal(blica_model_load(ctx, path, &b), BLICA_OK);
   assert_int_equal(b->fit.n_starts, 0);
+  assert_null(b->labels);
   assert_string_equal(b->variables[1], "M\xc3\xbcller");
   blica_model_free(a);
   blica_model_free(b);
