@@ -281,7 +281,7 @@ static int run(program *p, void *values) {
            (unsigned long long)v->options.seed);
   const blica_input input = {.data = p->rows, .counts = p->counts};
   blica_status status = p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
-                                      : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
+                                : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
   if (status == BLICA_OK && p->labels.count == p->model->n)
     status = blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text);
   return status == BLICA_OK ? finish(p, v, p->model, &in) : fail_reading(p, status);

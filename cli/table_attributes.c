@@ -44,6 +44,12 @@ void table_ids_clear(table_ids *ids) {
   ids->count = 0;
 }
 
+void table_labels_free(table_labels *labels) {
+  for (int i = 0; i < labels->count; i++) free(labels->text[i]);
+  free(labels->text);
+  *labels = (table_labels){0};
+}
+
 void table_ids_free(table_ids *ids) {
   table_ids_clear(ids);
   free(ids->text);

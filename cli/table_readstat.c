@@ -332,12 +332,6 @@ static void name_level(const survey_variable *variable, int c, char *text, size_
     snprintf(text, size, "%s", own->label);
 }
 
-void table_labels_free(table_labels *labels) {
-  for (int i = 0; i < labels->count; i++) free(labels->text[i]);
-  free(labels->text);
-  *labels = (table_labels){0};
-}
-
 static blica_status give_labels(const table *t, table_labels *labels, char *message) {
   bool any = false;
   table_labels_free(labels);

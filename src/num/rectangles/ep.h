@@ -34,8 +34,11 @@ typedef struct {
   double *work;        /* bl_ep_work doubles, 64-byte aligned */
 } bl_ep;
 
+enum { BL_EP_TENSOR = 10 }; /* sources up to which the second order may go by a tensor */
 static inline size_t bl_ep_work(int n, int k) {
-  return 8 * (2 * (size_t)k * (size_t)k + 5 * (size_t)k + 8 * (size_t)n + (size_t)n * (1 + (size_t)k));
+  const size_t c = k < BL_EP_TENSOR ? (size_t)k : BL_EP_TENSOR;
+  return 8 * (c * c * (c + 1) / 2 + 2 * c * c + 2 * (size_t)k * (size_t)k + 5 * (size_t)k + 8 * (size_t)n +
+              (size_t)n * (1 + (size_t)k));
 }
 
 BL_KERNEL(void, bl_ep_run, const bl_ep *ep);

@@ -39,6 +39,7 @@ typedef struct {
   bl_v *before; /* means and variances of z before the sweep */
   bl_v *skew;   /* c_i */
   bl_v *add;    /* to the covariance */
+  bl_v *tensor; /* workspace of correct_by_tensor */
   bl_v excess, log_det;
   bl_v factors; /* of the determinant, not yet in log_det */
   int pending;  /* how many */
@@ -241,9 +242,77 @@ static void fill_upper(bl_v *matrix, int k) {
     for (int m = 0; m < l; m++) matrix[m * k + l] = matrix[l * k + m];
 }
 
+static void factorise(int k, const bl_v *matrix, bl_v *l) {
+  for (int i = 0; i < k; i++)
+    for (int j = 0; j <= i; j++) {
+      bl_v sum = matrix[i * k + j];
+      for (int m = 0; m < j; m++) sum -= l[i * k + m] * l[j * k + m];
+      l[i * k + j] = i == j ? bl_v_sqrt(bl_v_max(sum, bl_v_all(1e-300))) : sum / l[j * k + j];
+    }
+}
+
+/* T_abc = sum_i c_i w_ia w_ib w_ic at [a (a+1)/2 + b][c], b <= a, and in inner the lower triangle of
+ * sum_ab T_abc T_abd - sum_i c_i^2 w_ic w_id; w_i is factor' b_i over the standard deviation of b_i'z. */
+static void contract(const batch *b, const bl_v *factor, bl_v *inner) {
+  const int k = b->e->k;
+  bl_v *w = b->before, *t = b->tensor;
+  memset(t, 0, sizeof(bl_v) * (size_t)(k * k * (k + 1) / 2));
+  memset(inner, 0, sizeof(bl_v) * (size_t)(k * k));
+  for (int i = 0; i < b->e->n; i++) {
+    const double *load = b->e->loading + (size_t)i * k;
+    const bl_v skew = b->skew[i], over = b->score[(size_t)i * (1 + k) + k];
+    for (int l = 0; l < k; l++) {
+      w[l] = load[l] * factor[l * k + l];
+      for (int m = l + 1; m < k; m++) w[l] += load[m] * factor[m * k + l];
+      w[l] *= over;
+    }
+    for (int a = 0, at = 0; a < k; a++)
+      for (int c = 0; c <= a; c++, at++) {
+        const bl_v part = skew * w[a] * w[c];
+        inner[a * k + c] -= skew * part;
+        for (int d = 0; d <= c; d++) t[at * k + d] += part * w[d];
+      }
+  }
+  for (int a = 0, at = 0; a < k; a++)
+    for (int c = 0; c <= a; c++, at++) {
+      bl_v *own = t + (size_t)at * k;
+      for (int d = c + 1; d < k; d++) own[d] = t[(d < a ? a * (a + 1) / 2 + d : d * (d + 1) / 2 + a) * k + c];
+      const double times = c < a ? 2.0 : 1.0;
+      for (int l = 0; l < k; l++)
+        for (int m = 0; m <= l; m++) inner[l * k + m] += times * own[l] * own[m];
+    }
+}
+
+/* As correct, for many items and few sources: with w_i as in contract, r_ij is w_i'w_j, so that sums over pairs of
+ * items are sums over elements of a tensor. */
+static bl_v correct_by_tensor(batch *b) {
+  const int k = b->e->k;
+  bl_v *factor = b->tensor + (size_t)(k * k * (k + 1) / 2), *inner = factor + (size_t)(k * k), *row = b->before;
+  bl_v trace = bl_v_all(0.0);
+  factorise(k, b->cov, factor);
+  contract(b, factor, inner);
+  fill_upper(inner, k);
+  for (int l = 0; l < k; l++) trace += inner[l * k + l];
+  for (int l = 0; l < k; l++) {
+    for (int c = 0; c < k; c++) {
+      row[c] = bl_v_all(0.0);
+      for (int m = 0; m <= l; m++) row[c] += factor[l * k + m] * inner[m * k + c];
+    }
+    for (int m = 0; m <= l; m++) {
+      bl_v sum = bl_v_all(0.0);
+      for (int c = 0; c <= m; c++) sum += row[c] * factor[m * k + c];
+      b->add[l * k + m] = 0.5 * sum;
+    }
+  }
+  fill_upper(b->add, k);
+  b->excess = 0.5 * trace;
+  return bl_v_log(bl_v_max(1.0 + trace * (1.0 / 12), bl_v_all(0.5)));
+}
+
 /* The second order: what is to be added to the covariance; returns that of log Z. */
 static bl_v correct(batch *b) {
   const bl_ep *e = b->e;
+  if (e->k <= BL_EP_TENSOR && e->k * e->k < 2 * e->n) return correct_by_tensor(b);
   const int k = e->k;
   bl_v sum = bl_v_all(0.0), *near = b->before;
   memset(b->add, 0, sizeof(bl_v) * (size_t)k * (size_t)k);
@@ -342,6 +411,7 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
   b.before = b.skew + n;
   b.add = b.before + 3 * k;
   b.score = b.add + k * k;
+  b.tensor = b.score + n * (1 + k);
   for (int64_t low = 0; low < e->count; low += BL_LANES) {
     int64_t high = low + BL_LANES < e->count ? low + BL_LANES : e->count;
     begin(&b, low, high);
