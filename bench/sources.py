@@ -136,13 +136,15 @@ def large():
 def main():
     text = f"""# Sources of rows
 
+Written by `bench/sources.py`.
+
 Posterior means and standard deviations beside a Gibbs sampler of {SWEEPS} sweeps (20 rows of each simulated model), in posterior
 standard deviations, and for up to two sources beside the integral over the sources. What the sampler is off by itself is known from
 the spread of parts of its chain and stands beside; it has been taken off the root mean squares, not off the largest difference and
 the range.
 
 {errors()}
-Written by `bench/sources.py`. {ROWS} rows of each of twelve random models, whose true sources are known: how many lie within the
+{ROWS} rows of each of twelve random models, whose true sources are known: how many lie within the
 posterior mean plus and minus 1.645 standard deviations (in brackets the least and the most of a source).
 
 """ + "\n".join(coverage()) + """

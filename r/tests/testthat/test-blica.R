@@ -251,5 +251,6 @@ test_that("predict takes the segment from the column that the formula names, and
     unknown <- predict(model, frame[1:20, names(frame) != "wave"])
     expect_false(isTRUE(all.equal(known, unknown)))
     expect_identical(rownames(unknown), rownames(frame)[1:20])
+    expect_identical(dimnames(predict(model, frame[1:20, ], type = "draws", draws = 3)), list(rownames(frame)[1:20], NULL, c("z1", "z2")))
   }
 })

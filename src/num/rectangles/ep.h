@@ -25,7 +25,8 @@ typedef struct {
   /* The posterior of z, with log_p corrected to second order. */
   double rest;       /* largest change of a mean in the last sweep, in standard deviations; with posterior */
   double *posterior; /* [k + 2 k k, count] E[z|x], the covariance that EP finds, and what is to be added to it; NULL */
-  double *excess;    /* [count] trace of the inverse of that covariance times what is to be added; with posterior */
+  double *excess; /* [count] trace of the inverse of that covariance times what is to be added, or less than that where
+                     no direction has as much; with posterior */
   /* Sites [2 n, count]: precisions and shifts of the Gaussians in mean_i + b_i'z that replace the levels. They hardly
    * depend on mean and B, so those of one problem are a good start for another of the same row. */
   const double *start; /* where to begin; with nodes [2 n] for all; NULL: nowhere */

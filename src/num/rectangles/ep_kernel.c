@@ -288,11 +288,12 @@ static void contract(const batch *b, const bl_v *factor, bl_v *inner) {
 static bl_v correct_by_tensor(batch *b) {
   const int k = b->e->k;
   bl_v *factor = b->tensor + (size_t)(k * k * (k + 1) / 2), *inner = factor + (size_t)(k * k), *row = b->before;
-  bl_v trace = bl_v_all(0.0);
+  bl_v trace = bl_v_all(0.0), square = bl_v_all(0.0);
   factorise(k, b->cov, factor);
   contract(b, factor, inner);
   fill_upper(inner, k);
   for (int l = 0; l < k; l++) trace += inner[l * k + l];
+  for (int l = 0; l < k * k; l++) square += inner[l] * inner[l];
   for (int l = 0; l < k; l++) {
     for (int c = 0; c < k; c++) {
       row[c] = bl_v_all(0.0);
@@ -305,7 +306,7 @@ static bl_v correct_by_tensor(batch *b) {
     }
   }
   fill_upper(b->add, k);
-  b->excess = 0.5 * trace;
+  b->excess = 0.5 * bl_v_min(trace, bl_v_sqrt(square)); /* the norm is no less than the largest eigenvalue */
   return bl_v_log(bl_v_max(1.0 + trace * (1.0 / 12), bl_v_all(0.5)));
 }
 
