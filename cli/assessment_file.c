@@ -86,7 +86,7 @@ static void read_numbers(const json_t *r, blica_assessment *a) {
   a->segments_found = json_is_true(json_object_get(r, "segments_found"));
   a->change_p = field(change, "p"), a->lag = field(change, "lag"), a->lag_z = field(change, "lag_z");
   a->decay = field(change, "decay"), a->inflation = field(change, "inflation");
-  a->draws_per_segment = field(change, "draws_per_segment");
+  a->draws_per_segment = field(change, "draws_per_segment"), a->change_beyond_p = field(change, "beyond_means_p");
   a->srmr = field(r, "srmr"), a->srmr_unbiased = field(r, "srmr_unbiased");
   a->srmr_low = number(json_array_get(srmr, 0)), a->srmr_high = number(json_array_get(srmr, 1));
   a->m2 = field(r, "m2"), a->m2_p = field(r, "m2_p"), a->rmsea2 = field(r, "rmsea2");

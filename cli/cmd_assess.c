@@ -69,13 +69,14 @@ static json_t *named(char **names, int count, const char *what, const double *sr
 }
 
 static json_t *record(const blica_model *m, const blica_assessment *a, const blica_assess_options *o) {
-  json_t *r = json_pack(
-      "{s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:o,s:[o,o],s:o,s:I,s:o}", "expected_mcs", json_number(a->expected_mcs),
-      "columns", columns_record(a), "change", "p", json_number(a->change_p), "lag", json_number(a->lag), "lag_z",
-      json_number(a->lag_z), "decay", json_number(a->decay), "inflation", json_number(a->inflation),
-      "draws_per_segment", json_number(a->draws_per_segment), "srmr", json_number(a->srmr), "rmsea2",
-      json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low), json_number(a->rmsea2_high), "m2",
-      json_number(a->m2), "df", (json_int_t)a->df, "m2_p", json_number(a->m2_p));
+  json_t *r =
+      json_pack("{s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:o,s:[o,o],s:o,s:I,s:o}", "expected_mcs",
+                json_number(a->expected_mcs), "columns", columns_record(a), "change", "p", json_number(a->change_p),
+                "beyond_means_p", json_number(a->change_beyond_p), "lag", json_number(a->lag), "lag_z",
+                json_number(a->lag_z), "decay", json_number(a->decay), "inflation", json_number(a->inflation),
+                "draws_per_segment", json_number(a->draws_per_segment), "srmr", json_number(a->srmr), "rmsea2",
+                json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low), json_number(a->rmsea2_high),
+                "m2", json_number(a->m2), "df", (json_int_t)a->df, "m2_p", json_number(a->m2_p));
   if (!r) return NULL;
   json_t *verdict = json_object(), *sentences = json_array();
   for (int q = 0; q < BLICA_QUESTIONS; q++) {

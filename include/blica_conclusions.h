@@ -122,6 +122,9 @@ typedef struct {
   int segments_found; /* 1: the segments were found in these rows, so that change cannot be tested */
   int draws_planned;  /* more than draws after an interrupt */
   double refit_gain;  /* log-likelihood of all pairs of values under the refit less that under the model */
+  /* p of no change but what follows the means of the sources over the segments, as it does without change where sources
+   * are not normal; NaN with fewer than k + 3 segments. */
+  double change_beyond_p;
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */

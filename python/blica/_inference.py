@@ -124,6 +124,7 @@ class Assessment:
     margins : dict of p, size, item, segment and shift: are the cuts the same in all segments? None where there are none
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
     seed : of the draws
+    change_beyond_p : p of no change but what follows the means of the sources, as it does where sources are not normal
     """
 
     verdict: List[str]
@@ -177,6 +178,7 @@ class Assessment:
     segments_found: bool
     draws_planned: int
     refit_gain: float
+    change_beyond_p: float
 
     def __post_init__(self) -> None:
         for part in self.__dict__.values():
@@ -232,8 +234,8 @@ def _record(a: Assessment) -> dict:
         "columns": [dict(zip(("source", "angle_degrees", "angle_bound_degrees", "change_p", "stability"), map(_numbers, own)))
                     for own in columns],
         "change": {name: _numbers(value) for name, value in (
-            ("p", a.change_p), ("lag", a.lag), ("lag_z", a.lag_z), ("decay", a.decay), ("inflation", a.inflation),
-            ("draws_per_segment", a.draws_per_segment))},
+            ("p", a.change_p), ("beyond_means_p", a.change_beyond_p), ("lag", a.lag), ("lag_z", a.lag_z), ("decay", a.decay),
+            ("inflation", a.inflation), ("draws_per_segment", a.draws_per_segment))},
         "srmr": a.srmr, "rmsea2": a.rmsea2, "rmsea2_interval": a.rmsea2_interval, "m2": a.m2, "df": a.df, "m2_p": a.m2_p,
         "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain,
         "chance_mcs": a.chance_mcs,
@@ -326,7 +328,8 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment, (a.srmr_low, a.srmr_high), a.lag_z, a.decay, a.rows,
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
-            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found), a.draws_planned, a.refit_gain)
+            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found),
+        a.draws_planned, a.refit_gain, a.change_beyond_p)
 
 
 class ItemTest(NamedTuple):

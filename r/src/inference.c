@@ -132,6 +132,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "angle", r_doubles(a->angle, a->k));
   list_add(&b, "angle_bound", r_doubles(a->angle_bound, a->k));
   list_add(&b, "change_p", Rf_ScalarReal(a->change_p));
+  list_add(&b, "change_beyond_p", Rf_ScalarReal(a->change_beyond_p));
   list_add(&b, "source_change_p", r_doubles(a->source_change_p, a->k));
   list_add(&b, "fit", r_doubles(fit, 10));
   list_add(&b, "segment_srmr", r_doubles(a->segment_srmr, a->u));

@@ -66,7 +66,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
   a->distance = a->refit_mcs = a->refit_gain = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
   a->margin_p = a->margin_size = a->margin_shift = NAN, a->margin_item = a->margin_segment = -1;
-  a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = NAN;
+  a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = a->change_beyond_p = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
   TRY(nans(ctx, a, n * k, &a->mixing_se));
@@ -335,7 +335,8 @@ static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *
   bl_change found;
   if (m->u == 1) return BLICA_OK;
   MUST(bl_change_test(ctx, m, rows, counts, &found, a->source_change_p));
-  a->change_p = found.p, a->lag = found.rows.lag, a->lag_z = found.rows.z, a->decay = found.rows.decay;
+  a->change_p = found.p, a->change_beyond_p = found.beyond_p;
+  a->lag = found.rows.lag, a->lag_z = found.rows.z, a->decay = found.rows.decay;
   a->inflation = found.rows.inflation, a->draws_per_segment = found.rows.draws;
   if (a->segments_found) a->change_p = NAN;
   for (int j = 0; j < m->k && (a->segments_found || !(a->distance <= bl_verdict_distance)); j++)

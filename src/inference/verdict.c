@@ -66,7 +66,7 @@ static bool too_dependent(const blica_assessment *a) {
 }
 
 static void change(blica_assessment *a) {
-  char rows[160] = "", p[24];
+  char rows[160] = "", p[24], beyond[24];
   if (a->inflation > 1)
     snprintf(rows, sizeof rows,
              " Rows depend on those before them (correlation %.2f): they count as %.0f of %.0f, and errors take blocks "
@@ -92,6 +92,11 @@ static void change(blica_assessment *a) {
         "Change: rows depend on those before them so much that a segment holds about %.0f independent draws of the "
         "sources; that is too few to tell change from chance. Use longer segments.",
         a->draws_per_segment);
+  else if (a->change_p <= SIGNIFICANT && a->change_beyond_p > SIGNIFICANT)
+    SAY(a, BLICA_CHANGE, BLICA_WEAK,
+        "Change: correlations change over these segments (%s), but only along with the means of the sources (%s for "
+        "the rest). Sources that are not normal look like that when their variances do not change.%s",
+        p_text(a->change_p, p), p_text(a->change_beyond_p, beyond), rows);
   else if (a->change_p <= SIGNIFICANT)
     SAY(a, BLICA_CHANGE, a->change_p <= STRONG ? BLICA_YES : BLICA_WEAK,
         "Change: the data show%s that variances change over these segments (%s).%s",

@@ -14,6 +14,10 @@
  *
  * Where rows depend on those before them, R is multiplied by the inflation of dependence.c.
  *
+ * Sources that are not normal change the correlations of items with their thresholds, so that means which differ look
+ * like variances that do. To first order this follows the means: beyond_means() tests what is left of S_s after a
+ * regression on them, with the leverages in place of f_s in (1 - f_s).
+ *
  * For one source the null model is the fitted one with the variance of this source the same everywhere, directions are
  * the log-variances of the model, the others are projected out, and the ratio of R to the nominal variance is that at
  * the fitted model; it needs axes that are determined, so its p is never below the overall one.
@@ -203,6 +207,33 @@ static void collect(const job *b, const double *share, double *r, double *sum) {
     for (size_t a = 0; a < c; a++) r[a + m * c] = r[c + m * a];
 }
 
+/* The same of what of the scores does not follow the means of the segments, by least squares: sum [m,u], whose variance
+ * is that of rows, is overwritten. NaN where that leaves fewer than two segments. */
+static double beyond_means(const job *b, const double *share, const double *r, double *sum, double *work) {
+  const int k = b->model->k, u = b->u;
+  const size_t m = b->m;
+  double *basis = work + 3 * m * m + 2 * m, *leverage = basis + (size_t)u * (size_t)(k + 1);
+  memset(leverage, 0, (size_t)u * sizeof *leverage);
+  if (u < k + 3) return NAN;
+  for (int c = 0; c <= k; c++) {
+    double *x = basis + (size_t)u * (size_t)c;
+    for (int s = 0; s < u; s++) x[s] = sqrt(share[s]) * (c ? b->model->means[c - 1 + k * s] : 1);
+    for (int round = 0; round < 2; round++)
+      for (int e = 0; e < c; e++)
+        bl_daxpy(u, -bl_ddot(u, basis + (size_t)u * e, 1, x, 1), basis + (size_t)u * e, 1, x, 1);
+    const double size = bl_dnrm2(u, x, 1);
+    bl_dscal(u, size > 1e-9 ? 1 / size : 0, x, 1);
+    for (int s = 0; s < u; s++) leverage[s] += x[s] * x[s];
+    for (size_t a = 0; a < m; a++) {
+      double along = 0;
+      for (int s = 0; s < u; s++) along += share[s] > 0 ? x[s] * sum[a + m * (size_t)s] / sqrt(share[s]) : 0;
+      for (int s = 0; s < u; s++) sum[a + m * (size_t)s] -= along * x[s] * sqrt(share[s]);
+    }
+  }
+  for (int s = 0; s < u; s++) leverage[s] = share[s] > 0 ? fmin(leverage[s], 1) : 0;
+  return tail(m, u, sum, b->h, r, leverage, work);
+}
+
 /* ---- single sources ---- */
 
 /* sum [k,u] and h [k,k,u] at the model with variance exp(log_variance) of source j in all segments. */
@@ -343,7 +374,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   job b = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .n = model->n, .k = model->k, .u = model->u};
   BL_OWNED double *share = NULL, *r = NULL;
   double total = 0;
-  *out = (bl_change){NAN, {NAN, NAN, 0, 1, NAN}};
+  *out = (bl_change){NAN, NAN, {NAN, NAN, 0, 1, NAN}};
   b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = !rows->unit_first && !rows->unordered;
   const int factors = factors_of(&b);
   b.m = (size_t)factors * (factors + 1) / 2;
@@ -351,7 +382,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   bl_blas_hold();
   TRY(allocate(&b, most));
   TRY(bl_alloc(ctx, (size_t)b.u, &share));
-  TRY(bl_alloc(ctx, 4 * most * most + 2 * most + most * (size_t)b.u, &r));
+  TRY(bl_alloc(ctx, 4 * most * most + 2 * most + (most + (size_t)b.k + 2) * (size_t)b.u, &r));
   for (int s = 0; s < b.u; s++) total += rows->size[s];
   for (int s = 0; s < b.u; s++) share[s] = rows->size[s] / total;
   bl_pooled_fit(counts, b.pooled);
@@ -363,6 +394,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   if (b.adjacent) out->rows = bl_dependence_of(rows, b.lags);
   for (size_t c = 0; c < m * m; c++) r[c] *= out->rows.inflation;
   out->p = tail(m, b.u, sum, b.h, r, share, work);
+  out->beyond_p = beyond_means(&b, share, r, sum, work);
   TRY(single_sources(&b, share, out, source_p));
 done:
   bl_blas_release();

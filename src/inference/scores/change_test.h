@@ -6,6 +6,7 @@
 
 typedef struct {
   double p;           /* against "the same correlations in all segments"; NaN where it could not be computed */
+  double beyond_p;    /* the same without what follows the means of the sources; NaN with too few segments */
   bl_dependence rows; /* of each other */
 } bl_change;
 
