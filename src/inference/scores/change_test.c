@@ -257,17 +257,17 @@ static void source_null(job *b, int j, double log_variance, double *rho, double 
   }
 }
 
-/* Score and information of source j alone, the others of the k projected out. */
-static void project(size_t k, size_t j, const double *h, const double *sum, double *work, double *score, double *own) {
-  double *matrix = work, *side = work + k * k;
-  *own = h[j * (k + 1)], *score = sum[j];
+/* x [k] <- the direction of source j, the others of the k projected out by h: x_j = 1. False, and x of this source
+ * alone, where they cannot be. work [k,k]. */
+static bool own_direction(size_t k, size_t j, const double *h, double *work, double *x) {
   for (size_t c = 0; c < k; c++)
-    for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
-  for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
-  if (bl_dpotrf('L', (int)k, matrix, (int)k) != 0) return;
-  bl_dpotrs('L', (int)k, 1, matrix, (int)k, side, (int)k);
-  for (size_t a = 0; a < k; a++)
-    if (a != j) *own -= side[a] * h[a + k * j], *score -= side[a] * sum[a];
+    for (size_t a = 0; a < k; a++) work[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
+  for (size_t a = 0; a < k; a++) x[a] = a == j ? 1 : 0, work[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
+  if (bl_dpotrf('L', (int)k, work, (int)k) != 0) return false;
+  for (size_t a = 0; a < k; a++) x[a] = a == j ? 0 : -h[a + k * j];
+  bl_dpotrs('L', (int)k, 1, work, (int)k, x, (int)k);
+  x[j] = 1;
+  return true;
 }
 
 /* p of source j. r [k,k] at the fitted model: how much larger the variance of its score is than nominal. */
@@ -280,7 +280,10 @@ static double one_source(job *b, int j, double ratio, const double *share, doubl
     double all = 0, information = 0;
     source_null(b, j, log_variance, rho, slope, sum, h);
     for (size_t s = 0; s < u; s++) {
-      project(k, (size_t)j, h + k * k * s, sum + k * s, rest, &score[s], &own[s]);
+      double *x = rest + k * k;
+      own_direction(k, (size_t)j, h + k * k * s, rest, x);
+      score[s] = bl_ddot((int)k, x, 1, sum + k * s, 1);
+      own[s] = bl_ddot((int)k, x, 1, h + k * (k * s + (size_t)j), 1);
       all += score[s], information += own[s];
     }
     const double step = information > 0 ? fmin(fmax(all / information, -1), 1) : 0;
@@ -295,17 +298,10 @@ static double one_source(job *b, int j, double ratio, const double *share, doubl
 /* The variance of the score of source j over its nominal one, at the fitted model: both have the others projected out
  * by the pooled nominal information. */
 static double variance_ratio(size_t k, size_t j, const double *h, const double *r, double *work) {
-  double *matrix = work, *side = work + k * k, nominal = h[j * (k + 1)], found = 0;
-  for (size_t c = 0; c < k; c++)
-    for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
-  for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
-  if (bl_dpotrf('L', (int)k, matrix, (int)k) != 0) return NAN;
-  bl_dpotrs('L', (int)k, 1, matrix, (int)k, side, (int)k);
-  for (size_t a = 0; a < k; a++)
-    if (a != j) nominal -= side[a] * h[a + k * j];
-  side[j] = -1;
-  for (size_t c = 0; c < k; c++)
-    for (size_t a = 0; a < k; a++) found += side[a] * r[a + k * c] * side[c];
+  double *x = work + k * k, found = 0;
+  if (!own_direction(k, j, h, work, x)) return NAN;
+  for (size_t c = 0; c < k; c++) found += x[c] * bl_ddot((int)k, x, 1, r + k * c, 1);
+  const double nominal = bl_ddot((int)k, x, 1, h + k * j, 1);
   return nominal > 0 ? found / nominal : NAN;
 }
 

@@ -67,7 +67,9 @@ blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_
 }
 
 void bl_score_sums_clear(size_t m, bl_score_sums *sums) {
-  memset(sums->sum, 0, m * (m + 2) * sizeof *sums->sum);
+  memset(sums->sum, 0, m * sizeof *sums->sum);
+  memset(sums->sized, 0, m * sizeof *sums->sized);
+  memset(sums->product, 0, m * m * sizeof *sums->product);
   sums->units = 0;
 }
 

@@ -31,7 +31,7 @@ typedef struct {
   double *product; /* [m,m] of score score', lower triangle */
 } bl_score_sums;
 
-/* Sums along m directions, freed with `owner`. */
+/* Sums along up to m directions, freed with `owner`; the other calls name how many there are. */
 blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_sums *sums);
 void bl_score_sums_clear(size_t m, bl_score_sums *sums);
 /* Adds the units of a batch with scores [m,count], which are overwritten. */

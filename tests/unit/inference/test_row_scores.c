@@ -148,9 +148,25 @@ static void autoregressions_are_found(void **state) {
   }
 }
 
+/* Sums with room for three directions begin from zero for two, too. */
+static void fewer_directions_begin_from_zero(void **state) {
+  (void)state;
+  bl_score_sums sums;
+  BL_OWNED double *owner = NULL;
+  assert_int_equal(bl_alloc(ctx, 1, &owner), BLICA_OK);
+  assert_int_equal(bl_score_sums_make(ctx, owner, 3, &sums), BLICA_OK);
+  sums.units = 7;
+  for (int i = 0; i < 15; i++) sums.sum[i] = 7;
+  bl_score_sums_clear(2, &sums);
+  near(sums.units, 0, 0);
+  for (int i = 0; i < 2; i++) near(sums.sum[i], 0, 0), near(sums.sized[i], 0, 0);
+  for (int i = 0; i < 4; i++) near(sums.product[i], 0, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_scores_of_tables),
                                      cmocka_unit_test(centring_is_that_of_single_scores),
-                                     cmocka_unit_test(lags_by_hand), cmocka_unit_test(autoregressions_are_found)};
+                                     cmocka_unit_test(fewer_directions_begin_from_zero), cmocka_unit_test(lags_by_hand),
+                                     cmocka_unit_test(autoregressions_are_found)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
