@@ -120,7 +120,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
                         a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased, a->srmr_low, a->srmr_high};
   const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};
-  list_builder b = list_begin(26 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_builder b = list_begin(27 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
   list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
   list_add(&b, "segments_found", Rf_ScalarLogical(a->segments_found));
