@@ -8,8 +8,8 @@
  * NAME: n, k, u, N, low and high (standard deviations of sources), means (their range), cuts (sd), rare (added to all
  * cuts), levels, missing (share of cells), sizes (1: very different, 2: N in all but
  * one segment of 10 N), source (0: normal, 1: t with 3 degrees of freedom, 2: skewed), fit (sources of the model; 0:
- * k), dif (added to the cut of the first item in the first segment), pairwise (1: that method without priors), draws
- * (of the bootstrap). */
+ * k), dif (added to the cut of the first item in the first segment), pairwise (1: that method without priors), still
+ * (1: the first source has sd 1.5 everywhere), draws (of the bootstrap). */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void must(blica_status status) {
 }
 
 typedef struct {
-  double n, k, u, N, low, high, means, cuts, rare, levels, missing, sizes, source, fit, dif, pairwise;
+  double n, k, u, N, low, high, means, cuts, rare, levels, missing, sizes, source, fit, dif, pairwise, still;
 } design;
 
 static const struct {
@@ -50,7 +50,8 @@ static const struct {
              {"source", offsetof(design, source)},
              {"fit", offsetof(design, fit)},
              {"dif", offsetof(design, dif)},
-             {"pairwise", offsetof(design, pairwise)}};
+             {"pairwise", offsetof(design, pairwise)},
+             {"still", offsetof(design, still)}};
 
 static void set(design *d, const char *word) {
   const char *equal = strchr(word, '=');
@@ -74,6 +75,7 @@ static blica_model *truth_of(const design *d, uint64_t seed) {
     if (d->sizes == 1) m->samples[s] = fmax(20, d->N * (s % 4 == 0 ? 3 : s % 4 == 1 ? 0.6 : 0.2));
     if (d->sizes == 2 && s == 0) m->samples[s] = 10 * d->N;
   }
+  for (int s = 0; d->still && s < m->u; s++) m->variances[m->k * s] = 2.25;
   for (int i = 0; i < m->planes; i++) m->cuts[i] += d->rare;
   return m;
 }
@@ -136,8 +138,8 @@ static blica_model *fit(const design *d, const blica_data *data) {
 /* Sums over sets. */
 typedef struct {
   double loadings, in[3], far, se[3], squares, expected[2], actual; /* larger of both errors, asymptotic, bootstrap */
-  double *p[3];                                                     /* M2, margins, change */
-  int sets, tested[3];
+  double *p[5]; /* M2, margins, change, of the first source, of the others */
+  int sets, tested[5];
   int answers[BLICA_QUESTIONS][4];
 } result;
 
@@ -147,7 +149,9 @@ static void add_loadings(const blica_assessment *a, const blica_model *m, const 
   must(blica_compare(ctx, m->n, m->k, m->mixing, truth->mixing, &mcs, match, cosine));
   r->actual += 1 - mcs;
   r->expected[0] += 1 - a->expected_mcs;
-  for (int j = 0; j < m->k; j++)
+  for (int j = 0; j < m->k; j++) {
+    const int t = match[j] == 0 ? 3 : 4;
+    if (!isnan(a->source_change_p[j])) r->p[t][r->tested[t]++] = a->source_change_p[j];
     for (int i = 0; i < m->n; i++) {
       const int at = i + j * m->n;
       const double error = m->mixing[at] - (cosine[j] < 0 ? -1 : 1) * truth->mixing[i + match[j] * m->n];
@@ -156,6 +160,7 @@ static void add_loadings(const blica_assessment *a, const blica_model *m, const 
       for (int b = 0; b < 3; b++) r->in[b] += fabs(error) <= 1.959964 * errors[b], r->se[b] += errors[b] * errors[b];
       r->far += fabs(error) > 4 * errors[0], r->squares += error * error, r->loadings++;
     }
+  }
 }
 
 static void one_set(const design *d, uint64_t seed, int draws, result *r) {
@@ -201,6 +206,7 @@ static void print(const result *r, int draws) {
   if (draws) printf("; bootstrap %.3f", r->in[2] / r->loadings);
   print_p("M2", r->p[0], r->tested[0]), print_p("margins", r->p[1], r->tested[1]);
   print_p("change", r->p[2], r->tested[2]);
+  print_p("of the first source", r->p[3], r->tested[3]), print_p("of others", r->p[4], r->tested[4]);
   for (int q = 0; q < BLICA_QUESTIONS; q++)
     printf("%s%s %d/%d/%d/%d", q ? " " : "; ", blica_question_name(q), r->answers[q][0], r->answers[q][1],
            r->answers[q][2], r->answers[q][3]);
@@ -209,10 +215,10 @@ static void print(const result *r, int draws) {
 
 static void study(const design *d, int sets, uint64_t seed, int draws) {
   result r = {0};
-  for (int t = 0; t < 3; t++) r.p[t] = malloc(sizeof(double) * (size_t)sets);
+  for (int t = 0; t < 5; t++) r.p[t] = malloc(sizeof(double) * (size_t)sets * (t == 4 ? 64 : 1));
   for (int i = 0; i < sets; i++) one_set(d, seed + (uint64_t)i, draws, &r);
   print(&r, draws);
-  for (int t = 0; t < 3; t++) free(r.p[t]);
+  for (int t = 0; t < 5; t++) free(r.p[t]);
 }
 
 /* How often each criterion finds the number of sources. */
