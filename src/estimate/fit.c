@@ -289,6 +289,26 @@ static void begin_model(const bl_problem *p, const blica_cor *whole, const char 
   model->fit.condition = model->fit.prior_mixing = model->fit.prior_variance = INFINITY;
 }
 
+/* Thresholds of items without a value in a segment: NaN, or what the model says. */
+static void set_unseen(const blica_cor *cor, bool implied, double *work /* [planes] */, blica_model *m) {
+  for (int s = 0; cor && cor->item_rows && s < m->u; s++) {
+    if (implied) bl_model_margins(m, s, NULL, work);
+    for (int i = 0; i < m->n; i++)
+      for (int p = bl_plane(m->coding, i); p < bl_plane(m->coding, i + 1); p++)
+        if (!(bl_cor_item_rows(cor, s, i) > 0)) m->thresholds[p + m->planes * s] = implied ? work[p] : NAN;
+  }
+}
+
+/* Means, cuts and canonical form, and what freed items have of their own. cor: of all items, or NULL. */
+static blica_status complete(blica_ctx *ctx, const blica_cor *cor, bool cuts, bool means_done, blica_model *model) {
+  BL_OWNED double *work = NULL;
+  MUST(bl_alloc(ctx, (size_t)model->planes, &work));
+  set_unseen(cor, false, work, model);
+  MUST(bl_model_complete(ctx, model, cuts, means_done));
+  set_unseen(cor, true, work, model);
+  return model->freed ? bl_free_estimate(ctx, cor, model) : BLICA_OK;
+}
+
 /* A fit that was stopped says so, even when its best start had ended by itself. */
 static void settle_stop(blica_fit_report *fit) {
   for (int i = 0; i < fit->n_starts; i++)
@@ -371,8 +391,8 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_model_complete(ctx, model, resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
-  if (model->freed) TRY(bl_free_estimate(ctx, st.whole ? st.whole : st.problem.cor, model));
+  const bool cuts = resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts;
+  TRY(complete(ctx, st.whole ? st.whole : st.problem.cor, cuts, means_done, model));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

@@ -21,6 +21,7 @@ enum { DRAWS = 200 };
 typedef struct {
   blica_ctx *ctx;
   const blica_model *model;
+  const blica_counts *counts;
   blica_model *drawn;
   size_t p, columns, u, k;
   bool cuts;
@@ -72,6 +73,8 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
   memcpy(b->drawn->thresholds, m->thresholds, b->columns * b->u * sizeof(double));
   for (size_t s = 0; s < b->u; s++)
     multiply(b->threshold + b->columns * b->columns * s, b->columns, &rng, b->z, b->drawn->thresholds + b->columns * s);
+  for (size_t i = 0; i < b->columns * b->u; i++)
+    if (!(b->counts->present[i] > 0)) b->drawn->thresholds[i] = NAN; /* nobody was asked */
   MUST(bl_solve_means(b->ctx, b->drawn, b->cuts));
   if (b->cuts) bl_model_center(b->drawn);
   for (size_t i = 0; i < b->k * b->u + b->columns; i++) {
@@ -105,7 +108,8 @@ static blica_status prepare(job *b, const blica_counts *counts, const double *co
 blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
                             const double *covariance, size_t p, uint64_t seed, double *mean_se, double *cut_se) {
   blica_status status;
-  job b = {.ctx = ctx, .model = model, .p = p, .columns = (size_t)model->planes, .u = (size_t)model->u};
+  job b = {
+      .ctx = ctx, .model = model, .counts = counts, .p = p, .columns = (size_t)model->planes, .u = (size_t)model->u};
   b.k = (size_t)model->k;
   for (int c = 0; c < model->planes; c++) b.cuts = b.cuts || model->cuts[c] != 0;
   bl_blas_hold();

@@ -4,7 +4,7 @@
  * the precision of t_is (delta method: N phi(t)^2 / (Phi(t) Phi(-t))) over M_s,ii. With k = n the means fit exactly and
  * the cuts stay 0. Else W_s^1/2 sqrt(c) A = Q_s R_s in each segment eliminates mu_s, and the cuts solve
  *     sum_s W_s^1/2 (I - Q_s Q_s') W_s^1/2 (tau + b_s) = 0,   b_is = t_is sqrt(M_s,ii),
- * an item of L levels having L - 1 rows and cuts, of no weight where they are freed,
+ * an item of L levels having L - 1 rows and cuts, of no weight where they are freed or t is NaN, as nobody was asked,
  * by conjugate gradients, whose answer is one of many: adding sqrt(c) A d to tau and d to every mu_s changes nothing
  * (bl_model_center chooses among them). Accuracy: the residual falls to 1e-12 of its first size, or stays where
  * rounding keeps it. Checked: tests/recovery/test_cuts.c recovers cuts and means from exact counts. */
@@ -39,8 +39,8 @@ static void rows_of(system_of *z, int s) {
     double t = m->thresholds[i + (size_t)s * z->n], scale = sqrt(z->work[z->item[i]]);
     double density = bl_phi_density(t) * sqrt(fmax(m->samples[s], 1.0));
     weight[i] = z->k == z->n ? 1 : density / sqrt(bl_phi_cdf(t) * bl_phi_cdf(-t)) / scale;
-    if (bl_freed(m, z->item[i], s)) weight[i] = 0;
     b[i] = t * scale;
+    if (bl_freed(m, z->item[i], s) || isnan(t)) weight[i] = b[i] = 0;
   }
 }
 
@@ -107,7 +107,7 @@ static blica_status solve_cuts(system_of *z) {
     for (int i = 0; i < n; i++) scale[i] += z->weight[i + (size_t)s * n] * z->weight[i + (size_t)s * n];
   }
   for (int i = 0; i < n; i++) {
-    if (!(scale[i] > 0)) scale[i] = 1; /* freed in all segments: its cut stays 0 */
+    if (!(scale[i] > 0)) scale[i] = 1; /* of no weight in any segment: its cut stays 0 */
     r[i] = -r[i], p[i] = scaled[i] = r[i] / scale[i];
   }
   double rz = dot(n, r, scaled), first = rz;

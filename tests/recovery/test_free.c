@@ -11,6 +11,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
+#include "estimate/estimate.h"
 #include "model/model.h"
 
 enum { N = 9, K = 2, U = 8, ROW_ITEM = 2, ROW_SEGMENT = 3, CUT_ITEM = 4, CUT_SEGMENT = 5 };
@@ -83,6 +84,25 @@ static void from_exact_counts(void **state) {
 static void from_exact_counts_of_levels(void **state) {
   (void)state;
   exact(4, 2e-2);
+}
+
+/* An item that nobody was asked in half of the segments says nothing there of means and cuts. */
+static void not_asked(void **state) {
+  (void)state;
+  blica_model *t, *m;
+  blica_counts *counts, *less;
+  uint8_t unasked[N * U] = {0};
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = N, o.sources = K, o.segments = U, o.seed = 4, o.intercepts = 1.5, o.mixing_range = 1.5, o.exact = 1;
+  assert_int_equal(blica_simulate(ctx, &o, &t, NULL, &counts), BLICA_OK);
+  for (int s = 0; s < U / 2; s++) unasked[ROW_ITEM + N * s] = BLICA_FREED_ROW;
+  assert_int_equal(bl_free_mask(ctx, t, counts, unasked, &less), BLICA_OK);
+  m = fit(&(blica_input){.counts = less}, NULL, BLICA_OK);
+  assert_compare(fabs(t->cuts[ROW_ITEM]), >, 0.5);
+  assert_compare(furthest(N, m->cuts, t->cuts), <, 5e-3);
+  assert_compare(furthest(K * U, m->means, t->means), <, 5e-3);
+  assert_compare(furthest(N * U, m->thresholds, t->thresholds), <, 5e-3);
+  blica_model_free(t), blica_model_free(m), blica_counts_free(counts), blica_counts_free(less);
 }
 
 /* A model of which one segment is left, with its own A and cuts as the common ones. */
@@ -190,6 +210,7 @@ int main(void) {
       cmocka_unit_test(verbs_take_the_own),
       cmocka_unit_test(found_by_tests),
       cmocka_unit_test(refused),
+      cmocka_unit_test(not_asked),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
