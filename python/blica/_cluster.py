@@ -16,7 +16,7 @@ import numpy as np
 from ._library import ffi, lib
 from ._session import _current, _remember
 
-ATTEMPTS = 3
+ATTEMPTS = 5
 _listening: Dict[str, socket.socket] = {}  # by address of a worker of this process: where the ranks meet, if it is the first of them
 
 
@@ -173,6 +173,7 @@ def _take_part(key: str, rank: int, size: int, place: Tuple[str, int], verb: Cal
 def run(client, verb: Callable, *arguments, **options):
     """verb(*arguments, **options) by all workers of the client."""
     import warnings
+    from concurrent.futures import CancelledError
 
     import distributed
 
@@ -187,9 +188,10 @@ def run(client, verb: Callable, *arguments, **options):
             try:
                 found, warned = _attempt(client, verb, (arguments, options))
                 break
-            except ConnectionError:
+            except (OSError, CancelledError):  # what a lost worker looks like from here
                 if attempt == ATTEMPTS - 1:
                     raise
+                time.sleep(1)  # until the scheduler knows
     for message in warned:
         warnings.warn(message, BlicaWarning, stacklevel=3)
     return found
