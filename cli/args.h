@@ -2,6 +2,8 @@
 #ifndef ARGS_H
 #define ARGS_H
 
+#include <stdio.h>
+
 #include "program.h"
 
 /* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after printing what is wrong;
@@ -36,8 +38,10 @@ const char *nearest(const char *text, const char *const *list, int count);
 void usage_of(const command *c, char *text, size_t size);
 extern const char exit_codes[];              /* what they mean, in a line */
 void print_help(const command *c, bool all); /* on stdout, of one command; all: with every option */
-void print_data_help(void);                  /* how data are read */
-void print_overview(void);                   /* on stdout, of the program */
+/* Sentences, in lines of 80 columns where `to` is a terminal. */
+void print_sentences(FILE *to, const char *text);
+void print_data_help(void); /* how data are read */
+void print_overview(void);  /* on stdout, of the program */
 /* For completion in a shell: what the last of these words, those behind `blica`, can become; each on a line of its own,
  * with its meaning behind a tab. */
 void print_candidates(int count, char **words);

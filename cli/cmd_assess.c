@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "args.h"
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
@@ -128,13 +129,16 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
 /* ---- text ---- */
 
 static int print_text(const blica_model *m, const blica_assessment *a) {
-  for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", a->verdict[q]);
+  for (int q = 0; q < BLICA_QUESTIONS; q++) print_sentences(stdout, a->verdict[q]);
   printf("\nsource\tangle\t90 %%\tchange p%s\n", a->stability ? "\tstable" : "");
   for (int j = 0; j < a->k; j++) {
     printf("z%d", j + 1);
     print_cell(1, a->angle[j]);
     print_cell(1, a->angle_bound[j]);
-    print_cell(3, a->source_change_p[j]);
+    if (a->source_change_p[j] < 0.001)
+      printf("\t<.001");
+    else
+      print_cell(3, a->source_change_p[j]);
     if (a->stability) print_cell(2, a->stability[j]);
     printf("\n");
   }

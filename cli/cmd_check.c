@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "base/text.h"
 #include "data_args.h"
 #include "output.h"
@@ -99,7 +100,8 @@ static int print_text(const findings *f, bool asked) {
   const double tables = 0.5 * d->n * (d->n - 1.0) * d->u;
   char words[DATA_WORDS];
   data_words(d, words, sizeof words);
-  printf("%s%s\n", words, f->c->exact ? " The counts are exact, and their numbers of rows nominal." : "");
+  print_sentences(stdout, words);
+  if (f->c->exact) puts("The counts are exact, and their numbers of rows nominal.");
   printf("rows per segment: %.15g least, %.15g median, %.15g most\n", d->least, d->median, d->most);
   printf("segments with fewer than %d rows: %d\n", SMALL, d->small_segments);
   printf("constant columns: %lld of %lld\n", (long long)d->constant_columns, (long long)d->n * d->u);
@@ -194,7 +196,7 @@ static int run(program *p, void *values) {
 
 const command command_check = {
     .name = "check",
-    .summary = "describe the data: sizes, constants, empty cells, missing values, identifiability",
+    .summary = "what is in the data, and what to do about it before a fit",
     .operands = "DATA|COUNTS",
     .text = "Reads the data (or counts) and lists what matters for a fit: the number of variables, segments and rows, "
             "small segments, columns that are constant in a segment, pairs with an empty cell in their table, missing "

@@ -137,7 +137,7 @@ static int run(program *p, void *values) {
 
 const command command_correlate = {
     .name = "correlate",
-    .summary = "correlations of the latent variables, with standard errors and thresholds",
+    .summary = "correlations of the latent variables, with errors and thresholds",
     .operands = "DATA|COUNTS",
     .required = "out",
     .text = "Estimates, for every segment and pair of variables, the correlation of the latent Gaussian variables "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args.h"
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
@@ -156,19 +157,22 @@ static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
 static void print_design(program *p, const blica_model *m, FILE *to) {
   int64_t statistics, unknowns;
   blica_identification *found = NULL;
+  char text[200] = "Design: not tested yet (blica identify).";
   if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
       BLICA_OK)
     return;
   if (statistics < unknowns)
-    fprintf(to,
-            "Design: no. There are %lld more unknowns than statistics, so these data cannot determine %d sources.\n",
-            (long long)(unknowns - statistics), m->k);
+    snprintf(text, sizeof text,
+             "Design: no. There are %lld more unknowns than statistics, so these data cannot determine %d sources.",
+             (long long)(unknowns - statistics), m->k);
   else if ((int64_t)m->k * (m->n + m->u) <= RANK_MOST && blica_identify(p->ctx, m, &found) == BLICA_OK)
-    fprintf(to, "Design: %s determine %d sources%s (rank %lld of %lld).\n",
-            found->local ? "yes. These segments can" : "no. These segments cannot", m->k,
-            found->local ? " if their variances change" : "", (long long)found->rank, (long long)found->parameters);
-  else
-    fputs("Design: not tested yet (blica identify).\n", to);
+    snprintf(text, sizeof text, "Design: %s determine %d source%s%s (rank %lld of %lld).",
+             found->local ? "yes. These segments can" : "no. These segments cannot", m->k, m->k == 1 ? "" : "s",
+             !found->local ? ""
+             : m->k == 1   ? " if its variance changes"
+                           : " if their variances change",
+             (long long)found->rank, (long long)found->parameters);
+  print_sentences(to, text);
   blica_identification_free(found);
 }
 
@@ -177,14 +181,14 @@ static void print_design(program *p, const blica_model *m, FILE *to) {
 static void print_summary(program *p, const fit_values *v, const blica_model *m, FILE *to, const char *words) {
   char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
   const char *data = p->operands[0];
-  if (*words) fprintf(to, "%s\n\n", words);
+  if (*words) print_sentences(to, words), putc('\n', to);
   if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, NULL, to);
   print_sources(m, to);
   print_freed(v, m, to);
   print_design(p, m, to);
   fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
   starts_words(&m->fit, starts);
-  if (*starts) fprintf(to, "Starts: %s\n", starts);
+  if (*starts) print_sentences(to, starts);
   const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
   shell_word(v->out, model_word), shell_word(data, data_word);
   if (is_standard_output(v->out)) return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "args.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
@@ -216,7 +217,7 @@ static int print_identification(program *p) {
   if (code != EXIT_OK) return code;
   const blica_status status = blica_assess(p->ctx, p->model, p->rows, &options, &found);
   if (status != BLICA_OK) return fail_reading(p, status);
-  for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", found->verdict[q]);
+  for (int q = 0; q < BLICA_QUESTIONS; q++) print_sentences(stdout, found->verdict[q]);
   blica_assessment_free(found);
   return EXIT_OK;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "args.h"
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
@@ -83,8 +84,11 @@ static int print_text(const blica_invariance_result *r) {
     if (*seen < WORST || t->found) print_row(r, t, item, segment);
     ++*seen;
   }
-  printf("\neffect: cuts, by how many standard deviations they are higher (so that fewer reach the level); loadings, "
-         "the largest change of a standardised loading. adjusted: for the number of tests (false discovery rate).\n");
+  puts("");
+  print_sentences(stdout,
+                  "The effect on cuts is by how many standard deviations they are higher, so that fewer rows reach the "
+                  "level; on loadings, the largest change of a standardised loading. p is adjusted for the number of "
+                  "tests (false discovery rate).");
   return EXIT_OK;
 }
 

@@ -59,7 +59,7 @@ static int run(program *p, void *values) {
 
 const command command_loglik = {
     .name = "loglik",
-    .summary = "full log-likelihood of data under a model, with its numerical error",
+    .summary = "log-likelihood of data under a model, with its numerical error",
     .operands = "MODEL DATA",
     .text =
         "Computes the log-likelihood of every segment and in total: the sum over rows of the log-probability of the "

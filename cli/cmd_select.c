@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "args.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -35,7 +36,8 @@ static int print_json(const blica_selection *s, const blica_select_options *o) {
 }
 
 static int print_text(const blica_selection *s) {
-  printf("%s\n\nsources\theld-out\terror\tsegments\thalves\tBIC\tMAP\teigenvalue\treference\n", s->reason);
+  print_sentences(stdout, s->reason);
+  puts("\nsources\theld-out\terror\tsegments\thalves\tBIC\tMAP\teigen\treference");
   for (int k = 0; k <= s->highest; k++) {
     if (k > 0 && k < s->lowest) continue;
     printf("%d", k);

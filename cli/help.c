@@ -1,6 +1,7 @@
 /* help.c - `blica --help` and `blica COMMAND --help`. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "data_args.h"
@@ -8,21 +9,28 @@
 enum { WIDTH = 80, INDENT = 26 };
 
 /* Words of text, wrapped at WIDTH, each line after the first behind `indent` blanks. */
-static void wrap(const char *text, int indent, int column) {
+static void wrap(FILE *to, const char *text, int indent, int column) {
   while (*text) {
     size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " ");
     if (column > indent && column + 1 + (int)length > WIDTH) {
-      printf("\n%*s", indent, "");
+      fprintf(to, "\n%*s", indent, "");
       column = indent;
     } else if (blanks && column > indent) {
-      putchar(' ');
+      putc(' ', to);
       column++;
     }
-    printf("%.*s", (int)length, text + blanks);
+    fprintf(to, "%.*s", (int)length, text + blanks);
     column += (int)length;
     text += blanks + length;
   }
-  putchar('\n');
+  putc('\n', to);
+}
+
+void print_sentences(FILE *to, const char *text) {
+  if (isatty(fileno(to)) == 1)
+    wrap(to, text, 0, 0);
+  else
+    fprintf(to, "%s\n", text);
 }
 
 const char exit_codes[] = "0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is written); 5 a "
@@ -35,7 +43,7 @@ static void print_option(const blica_option *option) {
     printf("\n%*s", INDENT, "");
   else
     printf("%*s", INDENT - column, "");
-  wrap(meaning_of(option, true, text), INDENT, INDENT);
+  wrap(stdout, meaning_of(option, true, text), INDENT, INDENT);
 }
 
 /* The first `most` paragraphs of text. */
@@ -47,7 +55,7 @@ static void print_paragraphs(const char *text, int most) {
     snprintf(line, sizeof line, "%.*s", (int)length, text);
     for (char *c = line; *c; c++)
       if (*c == '\n') *c = ' ';
-    wrap(line, 0, 0);
+    wrap(stdout, line, 0, 0);
     text += end ? length + 2 : length;
     if (*text && most > 1) putchar('\n');
   }
@@ -84,7 +92,7 @@ static void print_names(const char *title, const blica_option *options, int coun
   }
   if (!any) return;
   putchar('\n');
-  wrap(line, 2, 0);
+  wrap(stdout, line, 2, 0);
 }
 
 static void print_group(const command *c, int g, bool all) {
@@ -121,7 +129,7 @@ void print_help(const command *c, bool all) {
   for (int g = 0; g < MAX_GROUPS; g++) print_group(c, g, all);
   puts("  -h, --help [all]        This text; all: with every option.");
   printf("\nExit code: ");
-  wrap(exit_codes, 0, 11);
+  wrap(stdout, exit_codes, 0, 11);
 }
 
 void print_data_help(void) {
@@ -148,8 +156,8 @@ void print_overview(void) {
        "  blica simulate --out demo              # data and the model they come from\n"
        "  blica fit demo/data.csv --sources 10 --out model.json\n"
        "  blica compare demo/model.json model.json\n\n"
-       "blica COMMAND --help explains a command, with --help all every option of it; blica help data tells how\n"
-       "data are read; blica --version prints the version.\n"
-       "\"The paper\" is Hyttinen, Barin-Pacela and Hyvarinen, Binary independent component analysis: a\n"
-       "non-stationarity-based approach, UAI 2022.");
+       "blica COMMAND --help explains a command, with --help all every option of it.\n"
+       "blica help data tells how data are read; blica --version prints the version.\n"
+       "\"The paper\" is Hyttinen, Barin-Pacela and Hyvarinen, Binary independent\n"
+       "component analysis: a non-stationarity-based approach, UAI 2022.");
 }

@@ -57,8 +57,9 @@ static void design(blica_assessment *a) {
         (long long)(a->rank_parameters - a->rank), (long long)a->rank_parameters, (long long)a->rank);
   else
     SAY(a, BLICA_DESIGN, BLICA_YES,
-        "Design: %d segments of %d variables can determine %d sources if their variances change (rank %lld of %lld).",
-        a->u, a->n, a->k, (long long)a->rank, (long long)a->rank_parameters);
+        "Design: %d segments of %d variables can determine %d source%s (rank %lld of %lld).", a->u, a->n, a->k,
+        a->k == 1 ? " if its variance changes" : "s if their variances change", (long long)a->rank,
+        (long long)a->rank_parameters);
 }
 
 static bool too_dependent(const blica_assessment *a) {
