@@ -11,33 +11,26 @@
 #include "output.h"
 #include "program.h"
 
-typedef struct {
-  const char *out, *methods;
-  range variables, segments, samples;
-  int quick, draw_only, datasets, starts, sources;
-  double max_seconds;
-} experiment_values;
-
 static const blica_option own[] = {
-    TEXT(experiment_values, out, "DIR",
+    TEXT(experiment, out, "DIR",
          "Output folder for the CSV and the figures; created if missing. Rows already in the CSV are not run again."),
-    FLAG(experiment_values, quick, "A small version that takes seconds to a minute: fewer data sets and sizes."),
-    OPTION(experiment_values, datasets, BLICA_OPT_INT, "paper", 1, 100000, "paper=0", "D",
+    FLAG(experiment, quick, "A small version that takes seconds to a minute: fewer data sets and sizes."),
+    OPTION(experiment, datasets, BLICA_OPT_INT, "paper", 1, 100000, "paper=0", "D",
            "Data sets (or models) per size; the paper has 30."),
-    OPTION(experiment_values, starts, BLICA_OPT_INT, "3", 1, 1000, NULL, "S", "Starts of each fit."),
-    OPTION(experiment_values, max_seconds, BLICA_OPT_REAL, "none", 0, 1e9, "none=inf", "S",
+    OPTION(experiment, starts, BLICA_OPT_INT, "3", 1, 1000, NULL, "S", "Starts of each fit."),
+    OPTION(experiment, max_seconds, BLICA_OPT_REAL, "none", 0, 1e9, "none=inf", "S",
            "Time limit of one fit; a fit that reaches it counts with the best it has, and its row says so."),
-    TEXT(experiment_values, methods, "NAMES",
+    TEXT(experiment, methods, "NAMES",
          "Only these methods, separated by commas, where an experiment compares methods."),
-    OPTION(experiment_values, variables, BLICA_OPT_RANGE, "2:10", 1, 10000, NULL, "LOW:HIGH",
+    OPTION(experiment, variables, BLICA_OPT_RANGE, "2:10", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of variables in table1, identifiability and levels."),
-    OPTION(experiment_values, segments, BLICA_OPT_RANGE, "2:6", 1, 10000, NULL, "LOW:HIGH",
+    OPTION(experiment, segments, BLICA_OPT_RANGE, "2:6", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of segments in table1, identifiability and levels."),
-    OPTION(experiment_values, samples, BLICA_OPT_RANGE, "50:10000", 1, 10000, NULL, "LOW:HIGH",
+    OPTION(experiment, samples, BLICA_OPT_RANGE, "50:10000", 1, 10000, NULL, "LOW:HIGH",
            "Only numbers of samples per segment in this range (finite-sample)."),
-    OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
+    OPTION(experiment, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
            "Sources in table1, identifiability and levels; without it as many as variables."),
-    FLAG(experiment_values, draw_only, "Run nothing; draw the figures from the CSV that is there."),
+    FLAG(experiment, draw_only, "Run nothing; draw the figures from the CSV that is there."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -75,40 +68,25 @@ static bool methods_known(const char *list) {
 }
 
 static int run(program *p, void *values) {
-  experiment_values *v = values;
+  experiment *e = values;
   const experiment_entry *entry = find_experiment(p->operands[0]);
   if (!entry) return EXIT_USAGE;
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  experiment e = {.ctx = p->ctx,
-                  .comm = entry->shared ? communicator() : NULL,
-                  .out = v->out,
-                  .quick = v->quick != 0,
-                  .datasets = v->datasets,
-                  .starts = v->starts,
-                  .max_seconds = v->max_seconds,
-                  .sources = v->sources,
-                  .methods = v->methods,
-                  .variables = v->variables,
-                  .segments = v->segments,
-                  .samples = v->samples,
-                  .draw_only = v->draw_only != 0,
-                  .threads = p->threads  ? p->threads
-                             : cores > 0 ? (int)cores
-                                         : 1,
-                  .stop = interrupted,
-                  .note = show_note,
-                  .progress = progress_show};
-  if (!methods_known(v->methods)) return EXIT_USAGE;
-  if (!agree_on(!leads() || make_folder(v->out, NULL))) return EXIT_FAILED;
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  e->ctx = p->ctx;
+  e->comm = entry->shared ? communicator() : NULL;
+  e->threads = p->threads ? p->threads : cores > 0 ? (int)cores : 1;
+  e->stop = interrupted, e->note = show_note, e->progress = progress_show;
+  if (!methods_known(e->methods)) return EXIT_USAGE;
+  if (!agree_on(!leads() || make_folder(e->out, NULL))) return EXIT_FAILED;
   blica_set_comm(p->ctx, NULL); /* whole data sets are shared, not what is inside them */
-  blica_status status = entry->shared || leads() ? entry->run(&e) : BLICA_OK;
+  blica_status status = entry->shared || leads() ? entry->run(e) : BLICA_OK;
   progress_clear();
   if (status == BLICA_OK) {
-    say_note("%s: wrote CSV and figures (SVG) to %s", entry->name, v->out);
+    say_note("%s: wrote CSV and figures (SVG) to %s", entry->name, e->out);
     return EXIT_OK;
   }
-  char message[sizeof e.message + 64];
-  snprintf(message, sizeof message, "%s: %s", entry->name, e.message);
+  char message[sizeof e->message + 64];
+  snprintf(message, sizeof message, "%s: %s", entry->name, e->message);
   return fail_table(status == BLICA_ERR_IO ? BLICA_ERR_INTERNAL : status, message); /* a failed write */
 }
 
@@ -144,7 +122,7 @@ const command command_experiment = {
                 "# a small version first\n"
                 "blica experiment identifiability --quick --out quick",
     .groups = {{"Options", own_table, 0}},
-    .values = sizeof(experiment_values),
+    .values = sizeof(experiment),
     .words = experiment_words,
     .run = run,
     .shared = true,

@@ -32,33 +32,26 @@ static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice wit
 enum { ITEMS_MOST = 10000 };           /* items x sources x segments up to which items are tested, in some seconds */
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
+/* What the page is made of, and what that took. */
 typedef struct {
-  blica_check *check;
-  char data_words[DATA_WORDS];
-  blica_cor *raw, *cor;
-  blica_fitted_values *fitted;
-  blica_identification *identification;
-  blica_assessment *assessment;
+  report_input in;
+  char data_words[DATA_WORDS], levels[2 * WORD_TEXT];
+  blica_cor *raw;        /* correlations before regularisation */
   bool assessment_given; /* read from a file */
-  blica_selection *selection;
-  blica_reliability *reliability;
-  blica_invariance_result *invariance;
-  int *segment;
-  report_timeline *timeline;
 } material;
 
 static void release(material *m) {
-  blica_check_free(m->check);
+  blica_check_free(m->in.check);
   blica_cor_free(m->raw);
-  blica_cor_free(m->cor);
-  blica_fitted_free(m->fitted);
-  blica_identification_free(m->identification);
-  m->assessment_given ? assessment_close(m->assessment) : blica_assessment_free(m->assessment);
-  blica_selection_free(m->selection);
-  blica_reliability_free(m->reliability);
-  blica_invariance_free(m->invariance);
-  free(m->segment);
-  timeline_free(m->timeline);
+  blica_cor_free(m->in.cor);
+  blica_fitted_free(m->in.fitted);
+  blica_identification_free(m->in.identification);
+  m->assessment_given ? assessment_close(m->in.assessment) : blica_assessment_free(m->in.assessment);
+  blica_selection_free(m->in.selection);
+  blica_reliability_free(m->in.reliability);
+  blica_invariance_free(m->in.invariance);
+  free(m->in.segment);
+  timeline_free(m->in.timeline);
 }
 
 /* ---- the data must be those of the model ---- */
@@ -96,13 +89,13 @@ static int match(const program *p, material *m) {
       return EXIT_DATA;
     }
   }
-  m->segment = calloc((size_t)a->u, sizeof *m->segment);
-  if (!m->segment) {
+  m->in.segment = calloc((size_t)a->u, sizeof *m->in.segment);
+  if (!m->in.segment) {
     say_error("out of memory");
     return EXIT_FAILED;
   }
   for (int s = 0; s < a->u; s++)
-    if ((m->segment[s] = table_place(c->segments, c->u, a->segments[s], strlen(a->segments[s]))) < 0) {
+    if ((m->in.segment[s] = table_place(c->segments, c->u, a->segments[s], strlen(a->segments[s]))) < 0) {
       say_error("report: segment '%s' of '%s' is not in '%s'; give the data that the model was fitted to",
                 a->segments[s], p->operands[0], p->operands[1]);
       return EXIT_DATA;
@@ -114,7 +107,7 @@ static int match(const program *p, material *m) {
 static blica_status score(program *p, material *m) {
   blica_posterior *posterior = NULL;
   blica_status status = blica_sources(p->ctx, p->model, p->rows, NULL, &posterior);
-  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->reliability);
+  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->in.reliability);
   blica_posterior_free(posterior);
   return status;
 }
@@ -139,14 +132,14 @@ static int ask_rows(program *p, const report_values *v, material *m) {
   }
   p->data.note = no_note; /* notes were printed when the counts were made */
   int code = read_rows(p, path);
-  if (code == EXIT_OK && !m->assessment)
-    code = settle(p, blica_assess(p->ctx, model, p->rows, &usual, &m->assessment), "the fit is not assessed");
+  if (code == EXIT_OK && !m->in.assessment)
+    code = settle(p, blica_assess(p->ctx, model, p->rows, &usual, &m->in.assessment), "the fit is not assessed");
   if (code == EXIT_OK) code = settle(p, score(p, m), "the reliability of scores is left out");
   if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
-    code = settle(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->invariance), "items are not tested");
+    code = settle(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->in.invariance), "items are not tested");
   if (code != EXIT_OK || !v->sources[0]) return code;
   memcpy(numbers.sources, v->sources, sizeof numbers.sources);
-  blica_status status = blica_select(p->ctx, p->rows, &numbers, &m->selection);
+  blica_status status = blica_select(p->ctx, p->rows, &numbers, &m->in.selection);
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
@@ -162,20 +155,20 @@ static int ask_counts(program *p, material *m) {
   }
   int code = read_counts(p, p->operands[1]);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_check_counts(p->ctx, p->counts, &m->check);
+  blica_status status = blica_check_counts(p->ctx, p->counts, &m->in.check);
   if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &m->raw);
   if (status != BLICA_OK) return fail_reading(p, status);
-  data_words(m->check, m->data_words, sizeof m->data_words);
+  data_words(m->in.check, m->data_words, sizeof m->data_words);
   code = match(p, m);
   if (code != EXIT_OK) return code;
   if (p->data.segment_file) {
     char message[TABLE_MESSAGE];
-    status = timeline_read(p->data.segment_file, model->segments, model->u, message, &m->timeline);
+    status = timeline_read(p->data.segment_file, model->segments, model->u, message, &m->in.timeline);
     if (status != BLICA_OK) return fail_table(status, message);
   }
   const double condition = model->fit.condition > 1 ? model->fit.condition : 1.0 / 0.0; /* a simulated one has none */
-  status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
-  if (status == BLICA_OK) status = blica_fitted(p->ctx, model, NULL, &m->fitted);
+  status = blica_regularise(p->ctx, m->raw, condition, &m->in.cor);
+  if (status == BLICA_OK) status = blica_fitted(p->ctx, model, NULL, &m->in.fitted);
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
@@ -183,7 +176,7 @@ static int gather(program *p, const report_values *v, material *m) {
   int code = read_model(p);
   if (code != EXIT_OK) return code;
   if (v->assessment) {
-    m->assessment = assessment_read(v->assessment, p->model, &code);
+    m->in.assessment = assessment_read(v->assessment, p->model, &code);
     m->assessment_given = true;
     if (code != EXIT_OK) return code;
   }
@@ -192,7 +185,7 @@ static int gather(program *p, const report_values *v, material *m) {
     say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
              (long long)parameters, p->operands[0]);
   else
-    code = settle(p, blica_identify(p->ctx, p->model, &m->identification), "no verdict on identifiability");
+    code = settle(p, blica_identify(p->ctx, p->model, &m->in.identification), "no verdict on identifiability");
   if (code == EXIT_OK && p->operand_count > 1) code = ask_counts(p, m);
   if (code == EXIT_OK && p->operand_count > 1) code = ask_rows(p, v, m);
   return code;
@@ -235,39 +228,25 @@ static void level_flags(const blica_coding *c, const table_options *v, char *fla
 static int run(program *p, void *values) {
   const report_values *v = values;
   material m = {0};
-  char levels[2 * WORD_TEXT] = "";
+  report_input *in = &m.in;
   if (v->sources[0] && p->operand_count < 2) {
     say_error("report: --sources needs DATA, the rows that the model was fitted to");
     return EXIT_DATA;
   }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
-    level_flags(p->model->coding, &p->data, levels, sizeof levels);
-    report_input in = {.model = p->model,
-                       .counts = p->counts,
-                       .check = m.check,
-                       .data_words = m.check ? m.data_words : NULL,
-                       .cor = m.cor,
-                       .fitted = m.fitted,
-                       .segment = m.segment,
-                       .identification = m.identification,
-                       .timeline = m.timeline,
-                       .assessment = m.assessment,
-                       .selection = m.selection,
-                       .reliability = m.reliability,
-                       .invariance = m.invariance,
-                       .model_path = p->operands[0],
-                       .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
-                       .data_options = p->reading,
-                       .level_options = levels,
-                       .version = blica_version(),
-                       .stop = interrupted};
     int64_t statistics, unknowns;
+    level_flags(p->model->coding, &p->data, m.levels, sizeof m.levels);
+    in->model = p->model, in->counts = p->counts;
+    in->data_words = in->check ? m.data_words : NULL;
+    in->model_path = p->operands[0], in->data_path = p->operand_count > 1 ? p->operands[1] : NULL;
+    in->data_options = p->reading, in->level_options = m.levels;
+    in->version = blica_version(), in->stop = interrupted;
     if (blica_identify_count(p->ctx, p->model->n, p->model->k, p->model->u, blica_ordinal_items(p->model->coding),
                              &statistics, &unknowns) == BLICA_OK)
-      in.surplus = statistics - unknowns;
-    code = write_file(v->out, write_page, &in);
-    if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);
+      in->surplus = statistics - unknowns;
+    code = write_file(v->out, write_page, in);
+    if (code == EXIT_OK && v->figures) code = write_figures(in, v->figures);
   }
   if (code == EXIT_OK)
     say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");

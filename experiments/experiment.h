@@ -17,7 +17,7 @@ typedef struct {
   blica_ctx *ctx;
   const blica_comm *comm; /* processes that share the runs; NULL: alone. The first writes. */
   const char *out;        /* folder, which is there */
-  bool quick;
+  int quick;
   int threads;
   int datasets; /* per cell; 0: the experiment's own */
   int starts;
@@ -26,7 +26,7 @@ typedef struct {
   range samples;             /* finite-sample: per segment, those of its sizes that lie in here */
   int sources;               /* 0: as many as variables */
   const char *methods;       /* "blica,ivae"; NULL: all */
-  bool draw_only;            /* no runs: figures of what the CSV holds */
+  int draw_only;             /* no runs: figures of what the CSV holds */
   bool (*stop)(void);
   void (*note)(const char *text);
   void (*progress)(const char *stage, double fraction);

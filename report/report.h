@@ -20,22 +20,22 @@ typedef struct {
 
 typedef struct {
   const blica_model *model;
-  const blica_counts *counts;                 /* of the data, or NULL: what needs them is left out */
-  const blica_check *check;                   /* what is in the data; NULL together with counts */
-  const char *data_words;                     /* the same in a few sentences, as data_words gives them */
-  const blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
-  const blica_fitted_values *fitted;          /* of the model; NULL together with counts */
-  const int *segment;                         /* [u] segment of counts and cor for each of the model's */
-  const blica_identification *identification; /* or NULL: only the count of equations is shown */
-  const report_timeline *timeline;            /* or NULL: rows have no order that is known */
-  const blica_assessment *assessment;         /* or NULL: not assessed */
-  const blica_reliability *reliability;       /* of the scores of the rows, or NULL */
-  const blica_invariance_result *invariance;  /* or NULL: items were not tested */
-  const blica_selection *selection;           /* or NULL: numbers of sources were not compared */
-  int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
-  const char *model_path, *data_path;         /* data_path may be NULL */
-  const char *data_options;                   /* flags that read the data as they were read; "" */
-  const char *level_options;                  /* those that code items as the model, which knows their levels; "" */
+  const blica_counts *counts;           /* of the data, or NULL: what needs them is left out */
+  blica_check *check;                   /* what is in the data; NULL together with counts */
+  const char *data_words;               /* the same in a few sentences, as data_words gives them */
+  blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
+  blica_fitted_values *fitted;          /* of the model; NULL together with counts */
+  int *segment;                         /* [u] segment of counts and cor for each of the model's */
+  blica_identification *identification; /* or NULL: only the count of equations is shown */
+  report_timeline *timeline;            /* or NULL: rows have no order that is known */
+  blica_assessment *assessment;         /* or NULL: not assessed */
+  blica_reliability *reliability;       /* of the scores of the rows, or NULL */
+  blica_invariance_result *invariance;  /* or NULL: items were not tested */
+  blica_selection *selection;           /* or NULL: numbers of sources were not compared */
+  int64_t surplus;                      /* statistics less unknowns, as in Table 1 */
+  const char *model_path, *data_path;   /* data_path may be NULL */
+  const char *data_options;             /* flags that read the data as they were read; "" */
+  const char *level_options;            /* those that code items as the model, which knows their levels; "" */
   const char *version;
   bool (*stop)(void); /* or NULL; asked between sections and figures, what was written is then not complete */
 } report_input;

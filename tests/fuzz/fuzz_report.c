@@ -68,7 +68,7 @@ static void check_page(const char *page) {
   CHECK(programs == 1);
 }
 
-static void write_report(const blica_model *m, const blica_counts *counts, const blica_cor *cor) {
+static void write_report(const blica_model *m, const blica_counts *counts, blica_cor *cor) {
   int segment[64];
   char *page = NULL;
   size_t length;

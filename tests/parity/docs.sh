@@ -30,5 +30,7 @@ cd "$work"
 PATH=$(dirname "$BLICA"):$PATH bash -e page.sh | tee printed
 test -s report.html && test -s sources.csv
 /usr/bin/python3 "$BLICA_SOURCE/tests/page_numbers.py" "$BLICA_SOURCE/docs/choosing-k.md" printed
+ln -s "$BLICA_SOURCE/examples" examples
+PATH=$(dirname "$BLICA"):$PATH /usr/bin/python3 "$BLICA_SOURCE/tests/page_example.py" "$BLICA_SOURCE/README.md" || [ $? = 77 ]
 PYTHONPATH=$BLICA_BUILD/python-package /usr/bin/python3 page.py
 R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck Rscript --vanilla page.R
