@@ -38,7 +38,7 @@ const char *nearest(const char *text, const char *const *list, int count);
 void usage_of(const command *c, char *text, size_t size);
 extern const char exit_codes[];              /* what they mean, in a line */
 void print_help(const command *c, bool all); /* on stdout, of one command; all: with every option */
-/* Sentences, in lines of 80 columns where `to` is a terminal. */
+/* Sentences, in lines of 80 columns on a terminal. */
 void print_sentences(FILE *to, const char *text);
 void print_data_help(void); /* how data are read */
 void print_overview(void);  /* on stdout, of the program */

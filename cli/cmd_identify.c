@@ -42,11 +42,9 @@ static const char *verdict(int64_t surplus) {
 }
 
 static json_t *rank_record(const blica_identification *id) {
-  json_t *looseness = json_array();
-  for (int j = 0; j < id->k; j++) json_array_append_new(looseness, json_number(id->looseness[j]));
-  return json_pack("{s:I,s:I,s:{s:s},s:o,s:o,s:o}", "rank", (json_int_t)id->rank, "parameters",
-                   (json_int_t)id->parameters, "verdict", "design", blica_answer_name(id->design), "smallest",
-                   json_number(id->smallest), "tolerance", json_number(id->tolerance), "looseness", looseness);
+  return json_members("rank:w parameters:w verdict:o smallest:n tolerance:n looseness:o", id->rank, id->parameters,
+                      json_members("design:t", blica_answer_name(id->design)), id->smallest, id->tolerance,
+                      json_numbers(id->looseness, id->k));
 }
 
 static void print_rank(const blica_identification *id) {
@@ -165,10 +163,10 @@ static int plan(program *p, const identify_values *v, json_t *record) {
   if (status != BLICA_OK) return fail_reading(p, status);
   progress_clear();
   if (record) {
-    json_t *more = json_pack("{s:o,s:[o,o],s:o,s:o,s:o}", "expected_mcs", json_number(e.mcs), "range",
-                             json_number(e.low), json_number(e.high), "chance_mcs", json_number(e.chance),
-                             "rows_needed", rows < 0 ? json_null() : json_integer(rows), "segments_needed",
-                             segments < 0 ? json_null() : json_integer(segments));
+    json_t *more = json_members("expected_mcs:n range:o chance_mcs:n", e.mcs,
+                                json_numbers((double[]){e.low, e.high}, 2), e.chance);
+    json_object_set_new(more, "rows_needed", rows < 0 ? json_null() : json_integer(rows));
+    json_object_set_new(more, "segments_needed", segments < 0 ? json_null() : json_integer(segments));
     json_object_update_new(record, more);
     return EXIT_OK;
   }
@@ -188,9 +186,8 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
   if (status != BLICA_OK) return fail_reading(p, status);
   int64_t surplus = statistics - unknowns;
   if (v->json) {
-    json_t *record = json_pack("{s:i,s:i,s:i,s:i,s:I,s:I,s:I}", "variables", n, "sources", k, "segments", u, "ordinal",
-                               ordinal, "statistics", (json_int_t)statistics, "unknowns", (json_int_t)unknowns,
-                               "surplus", (json_int_t)surplus);
+    json_t *record = json_members("variables:i sources:i segments:i ordinal:i statistics:w unknowns:w surplus:w", n, k,
+                                  u, ordinal, statistics, unknowns, surplus);
     if (record && id) json_object_update_new(record, rank_record(id));
     const int code = record && v->samples && !id && surplus >= 0 ? plan(p, v, record) : EXIT_OK;
     if (code == EXIT_OK) return json_print(record);

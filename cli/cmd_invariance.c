@@ -44,14 +44,13 @@ static json_t *record(const blica_invariance_result *r, const blica_model *m) {
   json_t *list = json_array();
   for (int i = 0; i < r->tests; i++) {
     const blica_item_test *t = &r->test[i];
-    json_t *item = json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "item", json_text(r->variables[t->item]), "segment",
-                             t->segment < 0 ? json_null() : json_text(r->segments[t->segment]), "kind",
-                             blica_item_part_name(t->kind), "effect", json_number(t->effect), "p", json_number(t->p),
-                             "p_adjusted", json_number(t->p_adjusted));
+    json_t *item = json_members("item:t segment:t kind:t effect:n p:n p_adjusted:n", r->variables[t->item],
+                                t->segment < 0 ? NULL : r->segments[t->segment], blica_item_part_name(t->kind),
+                                t->effect, t->p, t->p_adjusted);
     if (t->segment >= 0) add_details(r, m, t, item);
     json_array_append_new(list, item);
   }
-  return json_pack("{s:o,s:i,s:o}", "items", list, "found", r->found, "level", json_number(r->level));
+  return json_members("items:o found:i level:n", list, r->found, r->level);
 }
 
 static void print_row(const blica_invariance_result *r, const blica_item_test *t, int item, int segment) {

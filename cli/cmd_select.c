@@ -21,18 +21,17 @@ OPTION_TABLE(own_table, own)
 static int print_json(const blica_selection *s, const blica_select_options *o) {
   json_t *candidates = json_array();
   for (int k = 0; k <= s->highest; k++)
-    json_array_append_new(candidates,
-                          json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
-                                    json_number(s->heldout[k]), "heldout_se", json_number(s->heldout_se[k]),
-                                    "heldout_segments", json_number(s->heldout_segments[k]), "heldout_segments_se",
-                                    json_number(s->heldout_segments_se[k]), "bic", json_number(s->bic[k]), "halves",
-                                    json_number(s->halves[k]), "map", json_number(s->map[k])));
-  return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:o,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
-                              s->reason, "method", blica_method_name(s->method), "chosen", "heldout", s->by_heldout,
-                              "segments", s->by_segments < 0 ? json_null() : json_integer(s->by_segments), "parallel",
-                              s->by_parallel, "map", s->by_map, "bic", s->by_bic, "candidates", candidates,
-                              "eigenvalues", json_numbers(s->eigenvalue, s->n), "reference",
-                              json_numbers(s->reference, s->n), "seed", (json_int_t)o->seed));
+    json_array_append_new(
+        candidates, json_members("sources:i heldout:n heldout_se:n heldout_segments:n heldout_segments_se:n bic:n "
+                                 "halves:n map:n",
+                                 k, s->heldout[k], s->heldout_se[k], s->heldout_segments[k], s->heldout_segments_se[k],
+                                 s->bic[k], s->halves[k], s->map[k]));
+  json_t *chosen = json_members("heldout:i segments:o parallel:i map:i bic:i", s->by_heldout,
+                                s->by_segments < 0 ? json_null() : json_integer(s->by_segments), s->by_parallel,
+                                s->by_map, s->by_bic);
+  return json_print(json_members("sources:i reason:t method:t chosen:o candidates:o eigenvalues:o reference:o seed:u",
+                                 s->sources, s->reason, blica_method_name(s->method), chosen, candidates,
+                                 json_numbers(s->eigenvalue, s->n), json_numbers(s->reference, s->n), o->seed));
 }
 
 static int print_text(const blica_selection *s) {

@@ -126,17 +126,16 @@ static json_t *reliabilities(const work *w, int segment) {
 }
 
 static int print_json(const work *w) {
+  const blica_reliability *r = w->reliability;
   json_t *segments = json_array();
-  for (int s = 0; s <= w->reliability->u; s++)
-    if (w->reliability->rows[s] > 0)
-      json_array_append_new(segments,
-                            json_pack("{s:o,s:I,s:o}", "segment",
-                                      s < w->model->u ? json_text(w->model->segments[s]) : json_null(), "rows",
-                                      (json_int_t)w->reliability->rows[s], "reliability", reliabilities(w, s)));
-  return json_print(json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o}", "out", json_text(w->v->out), "rows", (json_int_t)w->rows,
-                              "patterns", (json_int_t)w->patterns, "few_answers", (json_int_t)w->reliability->few,
-                              "no_answers", (json_int_t)w->reliability->none, "reliability", reliabilities(w, -1),
-                              "segments", segments));
+  for (int s = 0; s <= r->u; s++)
+    if (r->rows[s] > 0)
+      json_array_append_new(segments, json_members("segment:t rows:w reliability:o",
+                                                   s < w->model->u ? w->model->segments[s] : NULL, (int64_t)r->rows[s],
+                                                   reliabilities(w, s)));
+  return json_print(json_members("out:t rows:w patterns:w few_answers:w no_answers:w reliability:o segments:o",
+                                 w->v->out, w->rows, w->patterns, (int64_t)r->few, (int64_t)r->none,
+                                 reliabilities(w, -1), segments));
 }
 
 static void say_reliability(const work *w) {

@@ -11,7 +11,8 @@
 void communicator_begin(int *argc, char ***argv); /* before anything else */
 void communicator_share(bool shared);             /* whether all run the command together, or the first alone */
 const blica_comm *communicator(void);             /* for blica_set_comm; NULL: alone */
-bool leads(void);                                 /* whether this process is the one that writes and prints */
+bool at_terminal(void); /* whether a reader sees the standard output; mpirun always feigns one */
+bool leads(void);       /* whether this process is the one that writes and prints */
 /* Whether all processes give the same lines; the leading one says which differ. A call of all, before any other. */
 bool communicator_same(const char *lines);
 int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */

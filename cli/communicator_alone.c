@@ -1,5 +1,6 @@
 /* communicator_alone.c - a single process. */
 #include <stddef.h>
+#include <unistd.h>
 
 #include "communicator.h"
 
@@ -13,6 +14,9 @@ void communicator_share(bool shared) {
 }
 const blica_comm *communicator(void) {
   return NULL;
+}
+bool at_terminal(void) {
+  return isatty(STDOUT_FILENO) == 1;
 }
 bool leads(void) {
   return true;

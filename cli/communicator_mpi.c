@@ -98,6 +98,9 @@ void communicator_share(bool yes) {
 const blica_comm *communicator(void) {
   return shared && size > 1 ? &counted : NULL;
 }
+bool at_terminal(void) {
+  return false;
+}
 bool leads(void) {
   return rank == 0;
 }

@@ -1,9 +1,9 @@
 /* help.c - `blica --help` and `blica COMMAND --help`. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "args.h"
+#include "communicator.h"
 #include "data_args.h"
 
 enum { WIDTH = 80, INDENT = 26 };
@@ -27,7 +27,7 @@ static void wrap(FILE *to, const char *text, int indent, int column) {
 }
 
 void print_sentences(FILE *to, const char *text) {
-  if (isatty(fileno(to)) == 1)
+  if (to == stdout && at_terminal())
     wrap(to, text, 0, 0);
   else
     fprintf(to, "%s\n", text);

@@ -263,6 +263,7 @@ bool method_needs_rows(int method) {
 }
 
 json_t *json_text(const char *text) {
+  if (!text) return json_null();
   json_t *string = json_string(text); /* NULL when it is not UTF-8 */
   return string ? string : json_string("(not UTF-8)");
 }

@@ -42,7 +42,7 @@ void print_cell(int decimals, double value);
 void print_field(FILE *stream, const char *text); /* as a field of CSV */
 void print_id(FILE *stream, const char *id);      /* likewise, and a comma */
 
-/* A string; text that is not UTF-8 becomes "(not UTF-8)". */
+/* A string, null for NULL; text that is not UTF-8 becomes "(not UTF-8)". */
 json_t *json_text(const char *text);
 
 /* Lets json_print and json_write know when memory ran out while an object was made: jansson leaves out what it had none

@@ -50,8 +50,12 @@ static void head(const report_input *in, FILE *page) {
   html_text(page, in->model_path);
   fputs("</title>\n<style>", page);
   fputs(page_style, page);
-  fprintf(page, "</style></head>\n<body>\n<header><h1>%d source%s behind %d %s items</h1><p>", in->model->k,
-          in->model->k == 1 ? "" : "s", in->model->n, blica_ordinal_items(in->model->coding) ? "ordinal" : "binary");
+  bool doubted = false; /* the page advises against interpreting the sources */
+  for (int q = 0; q < BLICA_QUESTIONS && in->assessment; q++)
+    doubted = doubted || in->assessment->answer[q] == BLICA_NO;
+  fprintf(page, "</style></head>\n<body>\n<header><h1>%d source%s %s %d %s items</h1><p>", in->model->k,
+          in->model->k == 1 ? "" : "s", doubted ? "fitted to" : "behind", in->model->n,
+          blica_ordinal_items(in->model->coding) ? "ordinal" : "binary");
   html_text(page, in->model_path);
   if (in->data_path) {
     fputs(", fitted to ", page);

@@ -148,7 +148,7 @@ static void put_change(const report *r, int j, FILE *page) {
     html_textf(page, "It varies most in segment %s and least in %s (variances %.2g and %.2g).", m->segments[high / k],
                m->segments[low / k], v[high], v[low]);
   else
-    html_textf(page, "Most in %s, least in %s.", m->segments[high / k], m->segments[low / k]);
+    html_textf(page, "Varies most in %s, least in %s.", m->segments[high / k], m->segments[low / k]);
   fputs("</span>", page);
 }
 
@@ -204,6 +204,10 @@ static void put_effect(const effect *e, bool dots, FILE *page) {
   fputs("</td>", page);
 }
 
+static bool errors_known(const blica_assessment *a) {
+  return a && isfinite(a->mixing_low[0]);
+}
+
 static void picture(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const bool dots = m->k <= SOURCES_DOTS;
@@ -215,10 +219,10 @@ static void picture(const report *r, FILE *page) {
           "style=\"--w:%dch\"><caption>",
           longest_name(m) + 2);
   html_textf(page, "Correlation of each item with each source (mean over segments)%s",
-             !r->in->assessment ? ". Their errors are not known"
-             : dots             ? ": dots, from \xE2\x88\x92"
-                                  "1 to 1, with intervals; pale where the interval meets 0"
-                                : "; pale where the interval meets 0");
+             !errors_known(r->in->assessment) ? ". Their errors are not known"
+             : dots                           ? ": dots, from \xE2\x88\x92"
+                                                "1 to 1, with intervals; pale where the interval meets 0"
+                                              : "; pale where the interval meets 0");
   fputs("</caption><thead><tr><th scope=\"col\">item</th>", page);
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\">z%d</th>", j + 1);
   fputs("</tr></thead><tbody>\n", page);
