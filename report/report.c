@@ -7,17 +7,8 @@
 #include "html.h"
 #include "report_parts.h"
 
-static bool prepare(const report_input *in, report *r) {
-  *r = (report){.in = in};
-  return agreement_make(in, &r->agree);
-}
-
 static bool stopped(const report_input *in) {
   return in->stop && in->stop();
-}
-
-static void release(report *r) {
-  agreement_free(&r->agree);
 }
 
 typedef struct {
@@ -65,8 +56,8 @@ static void head(const report_input *in, FILE *page) {
 }
 
 bool report_write(const report_input *in, FILE *page) {
-  report r;
-  bool ok = prepare(in, &r);
+  report r = {.in = in};
+  bool ok = agreement_make(in, &r.agree);
   if (ok) {
     head(in, page);
     fputs("<section id=\"answer\">\n", page);
@@ -84,7 +75,7 @@ bool report_write(const report_input *in, FILE *page) {
     fputs(page_script, page);
     fputs("</script>\n</body></html>\n", page);
   }
-  release(&r);
+  agreement_free(&r.agree);
   return ok && !draw_out_of_memory();
 }
 
@@ -95,14 +86,14 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
   } list[] = {{"mixing", figure_mixing},       {"variances", figure_variances}, {"means", figure_means},
               {"timeline", figure_timeline},   {"agreement", figure_agreement}, {"segments", figure_segments},
               {"residuals", figure_residuals}, {"selection", figure_selection}};
-  report r;
-  bool ok = prepare(in, &r);
+  report r = {.in = in};
+  bool ok = agreement_make(in, &r.agree);
   for (size_t i = 0; i < sizeof list / sizeof *list && ok && !stopped(in); i++) {
     figure *f = list[i].draw(&r);
     if (f) ok = figure_save(f, folder, list[i].name, message, size);
     figure_free(f);
   }
-  release(&r);
+  agreement_free(&r.agree);
   if (draw_out_of_memory()) snprintf(message, size, "out of memory: the figures are not complete");
   return ok && !draw_out_of_memory();
 }

@@ -6,10 +6,6 @@
 #include "report_parts.h"
 #include "words.h"
 
-double loading(const blica_model *m, int i, int j) {
-  return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
-}
-
 double largest_loading(const blica_model *m) {
   double largest = 0;
   for (size_t i = 0; i < (size_t)m->n * (size_t)m->k; i++) largest = fmax(largest, fabs(m->mixing[i]));

@@ -25,9 +25,7 @@ double residual_in_errors(const agreement *a, int64_t pair);
 bool agreement_make(const report_input *in, agreement *out);
 void agreement_free(agreement *a);
 
-/* Element of the mixing matrix, and the largest absolute one (1 when all are 0). */
-double loading(const blica_model *m, int i, int j);
-double largest_loading(const blica_model *m); /* of all elements */
+double largest_loading(const blica_model *m); /* in absolute value; 1 when all are 0 */
 
 typedef struct {
   const report_input *in;
