@@ -110,10 +110,6 @@ static void assessment(const report *r, FILE *page) {
     return;
   }
   sentences(a, page);
-  if (r->in->timeline)
-    fputs("<p>Segments that were found in these same rows differ in them by the choice of the segments, too: the test "
-          "of change and the intervals are then too sure.</p>\n",
-          page);
   columns(a, page);
   fit(a, page);
 }
