@@ -89,12 +89,13 @@ static void headline(const report *r, FILE *page) {
   const answer worst = overall(r);
   fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", style[worst],
           icon[worst]);
-  html_text(page, !a                 ? "Not assessed: nobody has tested yet how sure this is."
-                  : worst == NO      ? reason(r)
-                  : is_of_states(r)  ? "Not assessed: fit the labels of the hidden states to see how sure this is."
-                  : worst == UNKNOWN ? "Not everything could be assessed: see what is unknown below."
-                  : worst == WEAK    ? "Roughly determined: read the large loadings, not the details."
-                                     : "Determined: the loadings can be interpreted.");
+  html_text(page, !a                  ? "Not assessed: nobody has tested yet how sure this is."
+                  : worst == NO       ? reason(r)
+                  : a->segments_found ? "Not assessed: these segments were found in the same rows."
+                  : is_of_states(r)   ? "Not assessed: fit the labels of the hidden states to see how sure this is."
+                  : worst == UNKNOWN  ? "Not everything could be assessed: see what is unknown below."
+                  : worst == WEAK     ? "Roughly determined: read the large loadings, not the details."
+                                      : "Determined: the loadings can be interpreted.");
   fputs("</span></p>\n", page);
 }
 
@@ -284,6 +285,11 @@ static void next_step(const report *r, FILE *page) {
     html_text(page, " tells how sure this is.");
   } else if (answer_to(r, BLICA_DESIGN) == NO) {
     html_text(page, "take fewer sources, or rows from more segments.");
+  } else if (a->segments_found) {
+    fputs("<code>blica segment ", page);
+    put_word(page, r->in->data_path ? r->in->data_path : "DATA");
+    fprintf(page, " --sources %d --split auto --out split.csv</code>", m->k);
+    html_text(page, " finds segments in half of the rows; fit and assess the others (--segment-file split.csv).");
   } else if (answer_to(r, BLICA_CHANGE) == NO) {
     html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
                     "arbitrary.");
