@@ -280,6 +280,29 @@ P
   says "c.npz: holds pair counts, not rows, and this command needs the rows"
 }
 
+@test "items that some segments were not asked and cells that are missing at random: change and fit are still seen" {
+  "$BLICA" simulate --variables 8 --sources 2 --segments 12 --samples 400 --seed 6 --out s --quiet
+  for kind in unasked half; do
+    /usr/bin/python3 - $kind >d.csv <<'P'
+import csv, random, sys
+random.seed(1)
+head, *rows = csv.reader(open("s/data.csv"))
+print(",".join(head))
+for r in rows:
+    lost = (lambda i: i // 2 == int(r[-1]) % 3) if sys.argv[1] == "unasked" else (lambda i: random.random() < .5)
+    print(",".join("" if i < 8 and lost(i) else v for i, v in enumerate(r)))
+P
+    "$BLICA" fit d.csv --sources 2 --out m.json --quiet
+    run_code 0 assess m.json d.csv --bootstrap none --out d.a
+    [[ $(answers d.a) == "design=yes change=yes fit=yes axes="* ]]
+    run_code 0 compare m.json s/model.json --json
+    printf '%s' "$out" | /usr/bin/python3 -c '
+import json, sys
+expected, actual = json.load(open("d.a"))["expected_mcs"], json.load(sys.stdin)["mcs"]
+assert actual > .95 and .2 < (1 - expected) / (1 - actual) < 5, (expected, actual)'
+  done
+}
+
 @test "a cut of one item that is shifted in one segment is found and named, and axes are not certified" {
   /usr/bin/python3 - >dif.csv <<'P'
 import random
