@@ -421,7 +421,7 @@ done:
 
 bool bl_cut_change_small(const blica_model *m) {
   const double loadings = (double)m->n * m->k, all = loadings + m->planes;
-  return m->u > 1 && m->k <= BL_ITEM_SCORES_SOURCES && m->u * (2 * loadings * loadings + 4 * all * all) < 1e7;
+  return m->u > 1 && m->k <= BL_ITEM_SCORES_SOURCES && m->u * (2 * loadings * loadings + 4 * all * all) < 3e7;
 }
 
 /* Of tests that are done; M_s,ii makes standard deviations of its cuts. */

@@ -43,7 +43,7 @@ typedef struct {
   double shift; /* of its thresholds there, in standard deviations; positive: higher levels are more probable */
 } bl_cut_change;
 
-/* Whether the matrices of the tests of cuts stay small: up to some 40 items of two levels, 5 sources, 25 segments. */
+/* Whether the matrices of the tests of cuts stay small: up to some 40 items of two levels, 10 sources, 25 segments. */
 bool bl_cut_change_small(const blica_model *model);
 /* Tests the cuts of every item in every segment. counts are those of the rows. */
 blica_status bl_cut_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,

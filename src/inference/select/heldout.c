@@ -9,6 +9,7 @@
 
 #include "counts/counts.h"
 #include "inference/implied.h"
+#include "model/model.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
 
@@ -55,7 +56,7 @@ double bl_heldout_score(bl_heldout *h, const blica_counts *test, const blica_cou
                         const blica_model *model, const double *v) {
   const blica_coding *coding = h->rows->coding;
   double sum = 0, first[BL_MOST_LEVELS], second[BL_MOST_LEVELS];
-  bl_implied_rho(model->n, model->k, model->link, model->mixing, v, h->scale, h->rho);
+  bl_implied_rho(model->n, model->k, model->link, bl_mixing_in(model, s), v, h->scale, h->rho);
   for (int j = 1; j < h->rows->n; j++)
     for (int i = 0; i < j; i++) {
       const int rows = bl_levels(coding, i), columns = bl_levels(coding, j);
