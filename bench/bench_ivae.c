@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "bench_ivae: %s\n", blica_message(ctx));
     return 1;
   }
-  bl_ivae_noise(ctx, ivae, 1);
+  bl_ivae_noise(ivae, 1);
   size_t size = bl_ivae_layout_of(n, k, u).size;
   double *theta = malloc(size * sizeof *theta), *gradient = malloc(size * sizeof *gradient);
   double *times = malloc((size_t)repeats * sizeof *times);
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
   }
   qsort(times, (size_t)repeats, sizeof *times, ascending);
   printf("%.4f\n", 1e3 * times[repeats / 2]);
-  bl_ivae_free(ivae);
+  bl_free(ivae);
   blica_data_free(data);
   blica_ctx_free(ctx);
   free(x), free(segment), free(theta), free(gradient), free(times);

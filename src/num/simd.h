@@ -1,23 +1,21 @@
 /* simd.h - vectors of doubles, and elementary and normal functions on them: the only such header.
  *
- * Vectors. GCC's vector extensions, BL_WIDTH lanes: eight unless a file sets another width before it includes this
- * (num/panel.h: that of the machine's registers). Narrower machines do the same operations in pieces. Lanes never mix
+ * Vectors. GCC's vector extensions, eight lanes; narrower machines do the same operations in pieces. Lanes never mix
  * and nothing branches, so the operations and their order are the same at every level. Never pass a vector by value
  * to a function that is not inlined or of the same file: how it travels differs between instruction sets.
  *
  * Instruction sets. A kernel, listed in cmake/simd.cmake, is compiled once for each level (generic, AVX2, AVX-512),
  * with BL_LEVEL as the level's name; it defines BL_NAME(f). Its header declares it with BL_KERNEL, and callers take the
- * variant with BL_AT(level, f). Where all levels must give the same bits the kernel is compiled without contraction,
- * or fuses multiply-adds itself (functions with _fused); cmake/simd.cmake says which.
+ * variant with BL_AT(level, f). Where all levels must give the same bits the kernel is compiled without contraction;
+ * cmake/simd.cmake says which.
  *
  * Methods and accuracy. exp: Cody-Waite reduction and a polynomial of degree 11, 2 ulp; log: 2 atanh(s), s =
  * (m-1)/(m+1), 4 ulp. Phi: the Mills ratio times (1 + x) is a polynomial of degree 23 in (x - 5)/(x + 5); relative
  * error below 3e-15 down to x = -10 and growing like 1e-16 x^2/2 beyond (rounding of the exponent). Phi^-1: a
  * polynomial start good to 1e-4 and one step of third order with Phi; error below 1e-14. sine for |x| <= 1.26: odd
- * polynomial, 4e-16. softplus and its derivative 4 ulp, tanh 3e-16 absolute; log1p there is 2 atanh(s) with |s| <=
- * 0.172; Estrin's scheme, as short chains matter more than a few products. Coefficients: tools/vmath_coefficients.py,
- * tools/make_sine.py. Checked against 30-digit values, long double and libm: tests/unit/num/test_accuracy.c,
- * test_simd.c. */
+ * polynomial, 4e-16; Estrin's scheme, as short chains matter more than a few products. Coefficients:
+ * tools/vmath_coefficients.py, tools/make_sine.py. Checked against 30-digit values, long double and libm:
+ * tests/unit/num/test_accuracy.c, test_simd.c. */
 #ifndef BL_SIMD_H
 #define BL_SIMD_H
 
@@ -52,21 +50,10 @@
 /* ---- vectors ---- */
 
 #define BL_LANES 8 /* segments, rows or tables side by side; partial sums */
-#if defined(__AVX512F__)
-#define BL_REGISTER 8
-#elif defined(__AVX2__)
-#define BL_REGISTER 4
-#else
-#define BL_REGISTER 2
-#endif
-#ifndef BL_WIDTH
-#define BL_WIDTH BL_LANES
-#endif
 
-typedef double bl_v __attribute__((vector_size(8 * BL_WIDTH)));
-typedef int64_t bl_vi __attribute__((vector_size(8 * BL_WIDTH)));
-typedef uint64_t bl_vu __attribute__((vector_size(8 * BL_WIDTH))); /* bits that wrap outside of a function's domain */
-typedef float bl_vf __attribute__((vector_size(4 * BL_WIDTH)));
+typedef double bl_v __attribute__((vector_size(8 * BL_LANES)));
+typedef int64_t bl_vi __attribute__((vector_size(8 * BL_LANES)));
+typedef uint64_t bl_vu __attribute__((vector_size(8 * BL_LANES))); /* bits that wrap outside of a function's domain */
 
 #define BL_INLINE static inline __attribute__((always_inline, unused))
 
@@ -78,10 +65,8 @@ BL_INLINE bl_v bl_v_select(bl_vi mask, bl_v yes, bl_v no) {
 }
 /* x < y ? yes : no, lane by lane. */
 BL_INLINE bl_v bl_v_if_less(bl_v x, bl_v y, bl_v yes, bl_v no) {
-#if BL_WIDTH == 8 && BL_REGISTER == 8
+#if defined(__AVX512F__)
   return (bl_v)_mm512_mask_blend_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_LT_OQ), (__m512d)no, (__m512d)yes);
-#elif BL_WIDTH == 4 && BL_REGISTER == 4
-  return (bl_v)_mm256_blendv_pd((__m256d)no, (__m256d)yes, _mm256_cmp_pd((__m256d)x, (__m256d)y, _CMP_LT_OQ));
 #else
   return bl_v_select((bl_vi)(x < y), yes, no);
 #endif
@@ -97,19 +82,8 @@ BL_INLINE bl_v bl_v_min(bl_v a, bl_v b) {
 }
 BL_INLINE bl_v bl_v_sqrt(bl_v x) {
   bl_v y;
-  for (int i = 0; i < BL_WIDTH; i++) y[i] = __builtin_sqrt(x[i]);
+  for (int i = 0; i < BL_LANES; i++) y[i] = __builtin_sqrt(x[i]);
   return y;
-}
-/* a b + c, rounded once; by libm where the machine cannot. */
-BL_INLINE bl_v bl_v_fma(bl_v a, bl_v b, bl_v c) {
-#if BL_WIDTH == 8 && BL_REGISTER == 8
-  return (bl_v)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif BL_WIDTH == 4 && BL_REGISTER == 4
-  return (bl_v)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#else
-  for (int i = 0; i < BL_WIDTH; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
-  return c;
-#endif
 }
 BL_INLINE bl_v bl_v_load(const double *x) {
   bl_v v;
@@ -119,31 +93,16 @@ BL_INLINE bl_v bl_v_load(const double *x) {
 BL_INLINE void bl_v_store(double *x, bl_v v) {
   memcpy(x, &v, sizeof v);
 }
-BL_INLINE bl_v bl_v_from_floats(const float *values) {
-  bl_vf f;
-  memcpy(&f, values, sizeof f);
-  return __builtin_convertvector(f, bl_v);
-}
 /* Eight partial sums, added in one fixed order. */
-BL_INLINE double bl_lanes_sum(const double *x) {
-  return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
-}
-#if BL_WIDTH == BL_LANES
 BL_INLINE double bl_v_sum(bl_v x) {
   return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
 }
-#endif
 
 /* ---- functions ---- */
 
-/* a b + c: rounded once, or as the kernel is compiled. */
-BL_INLINE bl_v bl_v_madd(bool fused, bl_v a, bl_v b, bl_v c) {
-  return fused ? bl_v_fma(a, b, c) : a * b + c;
-}
-
 /* e^x for x <= 709; below -708 as at -708. The polynomial interpolates (e^r - 1 - r)/r^2 on |r| <= log(2)/2 at
  * Chebyshev nodes, relative error 2e-17 before rounding. */
-BL_INLINE bl_v bl_v_exp_by(bool fused, bl_v x) {
+BL_INLINE bl_v bl_v_exp(bl_v x) {
   const double c[10] = {0.5,
                         0x1.5555555555556p-3,
                         0x1.5555555553d63p-5,
@@ -154,23 +113,16 @@ BL_INLINE bl_v bl_v_exp_by(bool fused, bl_v x) {
                         0x1.71de0dae63bb3p-19,
                         0x1.289185613a3d6p-22,
                         0x1.af38a9b0ec855p-26};
-  x = bl_v_max(bl_v_all(-708.0), x);                                                      /* NaN stays */
-  bl_v shifted = bl_v_madd(fused, x, bl_v_all(0x1.71547652b82fep+0), bl_v_all(0x1.8p52)); /* integer in the low bits */
+  x = bl_v_max(bl_v_all(-708.0), x);                  /* NaN stays */
+  bl_v shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* integer in the low bits */
   bl_v whole = shifted - 0x1.8p52;
-  bl_v r = bl_v_madd(fused, whole, bl_v_all(-0x1.62e42feep-1), x);
-  r = bl_v_madd(fused, whole, bl_v_all(-0x1.a39ef35793c76p-33), r);
+  bl_v r = whole * -0x1.62e42feep-1 + x;
+  r = whole * -0x1.a39ef35793c76p-33 + r;
   bl_v r2 = r * r, r4 = r2 * r2, pair[5];
-  for (int i = 0; i < 5; i++) pair[i] = bl_v_madd(fused, r, bl_v_all(c[2 * i + 1]), bl_v_all(c[2 * i]));
-  bl_v low = bl_v_madd(fused, pair[1], r2, pair[0]);
-  bl_v high = bl_v_madd(fused, pair[4], r4, bl_v_madd(fused, pair[3], r2, pair[2]));
-  bl_v p = bl_v_madd(fused, bl_v_madd(fused, high, r4, low), r2, r) + 1.0;
+  for (int i = 0; i < 5; i++) pair[i] = r * c[2 * i + 1] + c[2 * i];
+  bl_v low = pair[1] * r2 + pair[0], high = pair[4] * r4 + (pair[3] * r2 + pair[2]);
+  bl_v p = (high * r4 + low) * r2 + r + 1.0;
   return (bl_v)((bl_vu)p + ((bl_vu)shifted << 52));
-}
-BL_INLINE bl_v bl_v_exp(bl_v x) {
-  return bl_v_exp_by(false, x);
-}
-BL_INLINE bl_v bl_v_exp_fused(bl_v x) {
-  return bl_v_exp_by(true, x);
 }
 /* Above 709 as at 709. */
 BL_INLINE bl_v bl_v_exp_limit(bl_v x) {
@@ -262,37 +214,6 @@ BL_INLINE bl_v bl_v_sin(bl_v w) {
   bl_v even = c[0] + y2 * (c[2] + y2 * (c[4] + y2 * (c[6] + y2 * c[8])));
   bl_v odd = c[1] + y2 * (c[3] + y2 * (c[5] + y2 * c[7]));
   return w + w * (y * (even + y * odd));
-}
-
-/* ---- fused: the same bits at every level ---- */
-
-#define BL_V_POLY(x, c1, c0) bl_v_fma((x), bl_v_all(c1), bl_v_all(c0))
-
-/* log(1 + e^x) without overflow or cancellation, and its derivative 1/(1 + e^-x), given e = bl_v_exp_fused(-|x|).
- * In two steps so that a loop can do each for many rows: one chain of both is too long for the processor to overlap. */
-BL_INLINE bl_v bl_v_softplus(bl_v x, bl_v e, bl_v *derivative) {
-  bl_v half = bl_v_all(0.41421356237309503); /* 1+e > sqrt 2: log(1+e) = log 2 + log((1+e)/2) */
-  bl_v num = bl_v_if_less(half, e, e - 1.0, e);
-  bl_v den = bl_v_if_less(half, e, e + 3.0, e + 2.0);
-  bl_v extra = bl_v_if_less(half, e, bl_v_all(0x1.62e42fefa39efp-1), bl_v_all(0.0));
-  bl_v one = e + 1.0;
-  bl_v inverse = 1.0 / (one * den); /* one division serves both quotients */
-  bl_v s = num * (one * inverse);
-  bl_v t = s * s, t2 = t * t;
-  bl_v p01 = BL_V_POLY(t, 0x1.9999999999a39p-2, 0x1.5555555555555p-1);
-  bl_v p23 = BL_V_POLY(t, 0x1.c71c7201a55d7p-3, 0x1.2492492476a1ap-2);
-  bl_v p45 = BL_V_POLY(t, 0x1.3b1c3c1c81c8fp-3, 0x1.745cf8e4bba1bp-3);
-  bl_v p67 = BL_V_POLY(t, 0x1.0c0aff044a970p-3, 0x1.0fbde0f4ad17bp-3);
-  bl_v p = bl_v_fma(bl_v_fma(p67, t2, p45), t2 * t2, bl_v_fma(p23, t2, p01));
-  bl_v log1p = bl_v_fma(p, t * s, 2.0 * s) + extra;
-  *derivative = bl_v_if_less(x, bl_v_all(0.0), e, bl_v_all(1.0)) * (den * inverse);
-  return bl_v_if_less(x, bl_v_all(0.0), bl_v_all(0.0), x) + log1p;
-}
-
-BL_INLINE bl_v bl_v_tanh(bl_v x) {
-  bl_v e = bl_v_exp_fused(-2.0 * bl_v_abs(x));
-  bl_v size = (1.0 - e) / (1.0 + e);
-  return (bl_v)((bl_vi)size | ((bl_vi)x & INT64_MIN));
 }
 
 #endif

@@ -5,16 +5,16 @@
 #include <stdint.h>
 
 #include "files/stage.h"
-#include "num/simd.h"
 
 typedef struct bl_fastica bl_fastica;
 
-/* Merges equal rows of all segments and whitens them to k components of unit variance. counts are those of data. */
+/* Merges equal rows of all segments and whitens them to k components of unit variance. counts are those of data. Free
+ * with bl_free. */
 blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const blica_counts *counts, int k,
                                bl_fastica **out);
-void bl_fastica_free(bl_fastica *fastica);
-const double *bl_fastica_whitening(const bl_fastica *fastica);   /* [k,n] by rows: x - mean to unit variance */
-const double *bl_fastica_dewhitening(const bl_fastica *fastica); /* [n,k] by columns, its pseudo-inverse */
+const double *
+bl_fastica_whitening(const bl_fastica *fastica); /* [n,k]: its transpose takes x - mean to unit variance */
+const double *bl_fastica_dewhitening(const bl_fastica *fastica); /* [n,k]: the transpose's pseudo-inverse */
 int64_t bl_fastica_patterns(const bl_fastica *fastica);          /* distinct rows */
 
 typedef struct {
@@ -32,29 +32,14 @@ typedef struct {
   bool converged;
 } bl_fastica_result;
 
-/* With a stage that a checkpoint has, takes up its state. From w [k,k] by rows to the unmixing of the whitened data in
- * place, orthogonal. Same bits for any number of threads. */
+/* With a stage that a checkpoint has, takes up its state. From w [k,k] to the unmixing of the whitened data in place,
+ * orthogonal: a component in each column. */
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *fastica, const bl_fastica_options *options, double *w,
                             bl_fastica_result *result);
 /* sum_j (E G(w_j x) - E G(normal))^2, what the iterations make large. */
-double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *fastica, blica_contrast contrast, const double *w);
+double bl_fastica_negentropy(bl_fastica *fastica, blica_contrast contrast, const double *w);
 
 /* Covariance of rows counted in segments first..end-1, missing values at the mean, into c [n,n]. */
 void bl_pooled_covariance(const blica_counts *counts, int first, int end, double *mean /* [n] */, double *c);
-
-/* ---- sums over panels of whitened patterns (fastica_kernel.c): the same bits at every SIMD level ---- */
-
-enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };
-
-typedef struct {
-  int k, m, height; /* inputs, outputs, rows of a panel (a multiple of 16) */
-  blica_contrast contrast;
-  const double *w; /* w[c * m + j] takes input c to output j */
-} bl_fastica_shared;
-
-/* what = STEP: adds sum weight g(y_j) x_c to products [m][k][8] and sum weight g'(y_j) to sums [m][8], y = w'x.
- * what = VALUE: adds sum weight G(y_j) to sums. what = WHITEN: only y [m][height] is set. row is [height]. */
-BL_KERNEL(void, bl_fastica_panel, int what, const bl_fastica_shared *shared, const double *x, const double *weight,
-          double *y, double *row, double *products, double *sums);
 
 #endif

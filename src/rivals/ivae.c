@@ -26,12 +26,12 @@ enum { LOSS, FRESH_LOSS, MORE }; /* numbers of a start's end that follow the par
 
 enum { SEED_WEIGHTS = 1, SEED_NOISE, SEED_FRESH }; /* what a derived seed is for */
 
-/* What the starts share. */
+/* What one start owns. */
 typedef struct {
   bl_ivae *ivae;
   bl_ivae_layout at;
   double *gradient; /* [size] */
-} shared;
+} run;
 
 /* An independent seed for each purpose and index (the finaliser of SplitMix64). */
 static uint64_t derive_seed(uint64_t seed, uint64_t purpose, uint64_t index) {
@@ -55,14 +55,14 @@ static void draw_start(const bl_ivae_layout *at, uint64_t seed, double *theta) {
 
 static double objective(const double *theta, double *gradient, void *user) {
   const bl_start *s = user;
-  return bl_ivae_loss(s->ctx, ((const shared *)s->all->user)->ivae, theta, gradient);
+  return bl_ivae_loss(s->ctx, ((const run *)s->own)->ivae, theta, gradient);
 }
 
 /* Mean loss under noise that no start was trained on. */
 static double fresh_loss(const bl_start *s, bl_ivae *ivae) {
   double sum = 0;
   for (int round = 0; round < FRESH_ROUNDS; round++) {
-    bl_ivae_noise(s->ctx, ivae, derive_seed(s->all->problem->options->seed, SEED_FRESH, (uint64_t)round));
+    bl_ivae_noise(ivae, derive_seed(s->all->problem->options->seed, SEED_FRESH, (uint64_t)round));
     sum += bl_ivae_loss(s->ctx, ivae, s->theta, NULL);
   }
   return sum / FRESH_ROUNDS;
@@ -70,11 +70,11 @@ static double fresh_loss(const bl_start *s, bl_ivae *ivae) {
 
 /* Relative gradient at theta in the scale where the mean variance of each source is 1: the bound is the same in all
  * scales, and where the scale drifts a gradient may look as small as one likes. */
-static double slope_at(bl_start *start, const shared *all) {
-  const bl_ivae_layout *at = &all->at;
+static double slope_at(bl_start *start, const run *own) {
+  const bl_ivae_layout *at = &own->at;
   const size_t k = (size_t)at->k, u = (size_t)at->u, width = (size_t)at->n + u;
-  const double *theta = start->theta, *g = all->gradient;
-  double value = bl_ivae_loss(start->ctx, all->ivae, theta, all->gradient), most = 0;
+  const double *theta = start->theta, *g = own->gradient;
+  double value = bl_ivae_loss(start->ctx, own->ivae, theta, own->gradient), most = 0;
   for (size_t c = 0; c < k; c++) {
     double variance = 0;
     for (size_t s = 0; s < u; s++)
@@ -92,7 +92,7 @@ static double slope_at(bl_start *start, const shared *all) {
 }
 
 /* The bound under the noise of this start. */
-static blica_status maximise(bl_start *s, const shared *all) {
+static blica_status maximise(bl_start *s, const run *own) {
   const blica_fit_options *o = s->all->problem->options;
   blica_status status = BLICA_OK;
   bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = o->tolerance, .hook = bl_start_hook};
@@ -101,11 +101,11 @@ static blica_status maximise(bl_start *s, const shared *all) {
     bl_lbfgs_result result;
     options.stage = &stage;
     options.max_iterations = o->max_iterations - s->iterations;
-    TRY(bl_lbfgs(s->ctx, all->at.size, s->theta, objective, s, &options, &result));
+    TRY(bl_lbfgs(s->ctx, own->at.size, s->theta, objective, s, &options, &result));
     s->iterations += result.iterations;
     s->record.evaluations += result.evaluations + 1;
-    s->record.gradient = slope_at(s, all);
-    s->theta[all->at.size + LOSS] = result.value;
+    s->record.gradient = slope_at(s, own);
+    s->theta[own->at.size + LOSS] = result.value;
     if (result.end != BL_LBFGS_GRADIENT || s->record.gradient <= o->tolerance) break;
     options.gradient_tolerance *= 0.1;
   }
@@ -114,18 +114,25 @@ done:
 }
 
 static blica_status run_start(bl_start *s) {
-  const blica_fit_options *o = s->all->problem->options;
-  const shared *all = s->all->user;
-  draw_start(&all->at, derive_seed(o->seed, SEED_WEIGHTS, (uint64_t)s->index), s->theta);
-  bl_ivae_noise(s->ctx, all->ivae, derive_seed(o->seed, SEED_NOISE, (uint64_t)s->index));
-  blica_status status = maximise(s, all);
-  if (status != BLICA_OK) return status;
-  const double fresh = fresh_loss(s, all->ivae);
+  blica_status status;
+  const bl_problem *problem = s->all->problem;
+  const blica_fit_options *o = problem->options;
+  run own = {.at = bl_ivae_layout_of(problem->data->n, o->sources, problem->data->u)};
+  TRY(bl_ivae_create(s->ctx, problem->data, o->sources, true, &own.ivae));
+  TRY(bl_alloc(s->ctx, own.at.size, &own.gradient));
+  s->own = &own;
+  draw_start(&own.at, derive_seed(o->seed, SEED_WEIGHTS, (uint64_t)s->index), s->theta);
+  bl_ivae_noise(own.ivae, derive_seed(o->seed, SEED_NOISE, (uint64_t)s->index));
+  TRY(maximise(s, &own));
+  const double fresh = fresh_loss(s, own.ivae);
   bl_start_set_kind(s, "random");
-  s->theta[all->at.size + FRESH_LOSS] = fresh;
+  s->theta[own.at.size + FRESH_LOSS] = fresh;
   s->record.objective = -fresh * s->all->factor;
   s->record.stop = bl_start_stop(s, s->record.gradient <= o->tolerance);
-  return BLICA_OK;
+done:
+  bl_free(own.ivae);
+  bl_free(own.gradient);
+  return status;
 }
 
 /* Theta's matrices are by rows, the model's by columns. */
@@ -144,25 +151,19 @@ static void fill_model(const bl_ivae_layout *at, const double *theta, blica_mode
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   MUST(bl_data_plain(ctx, problem->data, "method ivae", false));
-  const blica_fit_options *o = problem->options;
-  shared own = {.at = bl_ivae_layout_of(model->n, model->k, model->u)};
+  const bl_ivae_layout at = bl_ivae_layout_of(model->n, model->k, model->u);
   bl_multistart all = {.problem = problem,
                        .run = run_start,
-                       .user = &own,
-                       .count = o->starts,
-                       .size = own.at.size + MORE,
+                       .count = problem->options->starts,
+                       .size = at.size + MORE,
                        .factor = (double)problem->data->rows,
                        .keep = true};
-  TRY(bl_ivae_create(ctx, problem->data, model->k, true, &own.ivae));
-  TRY(bl_alloc(ctx, own.at.size, &own.gradient));
   TRY(bl_multistart_run(ctx, &all, &model->fit));
-  fill_model(&own.at, all.best->theta, model);
-  TRY(bl_report_note(ctx, &model->fit, "training_loss", all.best->theta[own.at.size + LOSS]));
-  TRY(bl_report_note(ctx, &model->fit, "fresh_loss", all.best->theta[own.at.size + FRESH_LOSS]));
+  fill_model(&at, all.best->theta, model);
+  TRY(bl_report_note(ctx, &model->fit, "training_loss", all.best->theta[at.size + LOSS]));
+  TRY(bl_report_note(ctx, &model->fit, "fresh_loss", all.best->theta[at.size + FRESH_LOSS]));
   *means_done = true;
 done:
   bl_multistart_free(&all);
-  bl_ivae_free(own.ivae);
-  bl_free(own.gradient);
   return status;
 }

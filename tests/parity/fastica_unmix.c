@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     goto failed;
   printf("%lld %.6f\n", (long long)result.iterations, bl_seconds() - begun);
   write_unmixing(argv[8], n, k, w, bl_fastica_whitening(fastica));
-  bl_fastica_free(fastica);
+  bl_free(fastica);
   blica_counts_free(counts);
   blica_data_free(data);
   blica_ctx_free(ctx);

@@ -96,7 +96,7 @@ static void check_published(const char *folder, int k) {
   double *gradient = malloc(parameters * sizeof *gradient);
   assert_close(folder, -1, bl_ivae_loss(ctx, ivae, theta, gradient), loss[0], fabs(loss[0]), 1e-12);
   for (size_t i = 0; i < parameters; i++) assert_close(folder, (int)i, gradient[i], want[i], fabs(want[i]), 1e-12);
-  bl_ivae_free(ivae);
+  bl_free(ivae);
   blica_data_free(data);
   free(table), free(eps), free(theta), free(loss), free(want), free(gradient);
 }

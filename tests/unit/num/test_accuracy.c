@@ -180,27 +180,11 @@ static int points(const char *name, double *x, double *want) {
   return count;
 }
 
-static double vec_of(int what, double x) {
-  bl_v slope, v = bl_v_all(x);
-  bl_v y = what == 0   ? bl_v_exp_fused(v)
-           : what == 3 ? bl_v_tanh(v)
-                       : bl_v_softplus(v, bl_v_exp_fused(-bl_v_abs(v)), &slope);
-  return what == 2 ? slope[1] : y[1];
-}
-
 static void elementary(void **state) {
   (void)state;
   static double x[MOST], want[MOST];
   int count = points("exp", x, want);
   vector_rows("exp", "simd.h", V_EXP, "ulp", 2, x, want, count);
-  const char *names[] = {"exp", "softplus", "logistic", "tanh"};
-  const double bounds[] = {2, 4, 4, 3e-16};
-  for (int f = 0; f < 4; f++) {
-    row r = {names[f], "simd.h, same bits at every level", f == 3 ? "absolute" : "ulp", bounds[f], 0, "", 0};
-    count = points(names[f], x, want);
-    for (int i = 0; i < count; i++) look(&r, error_of(&r, vec_of(f, x[i]), want[i]), "x = %.6g", x[i]);
-    tell(&r);
-  }
   count = points("log", x, want);
   vector_rows("log", "simd.h", V_LOG, "ulp", 4, x, want, count);
   count = points("sin", x, want);

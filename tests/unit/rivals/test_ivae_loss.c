@@ -36,7 +36,7 @@ static void check_own(bool analytic, double loss, const double *want) {
   for (int i = 0; i < FX_SIZE; i++) assert_close("gradient", i, gradient[i], want[i], fabs(want[i]), 1e-12);
   double alone = bl_ivae_loss(ctx, ivae, fx_theta, NULL);
   assert_close("loss without gradient", -1, alone, loss, loss, 1e-13);
-  bl_ivae_free(ivae);
+  bl_free(ivae);
   blica_data_free(data);
 }
 
@@ -69,7 +69,7 @@ static problem random_problem(int n, int k, int u, int rows, bool analytic, uint
   for (int s = 0; s < u; s++) segment[s] = s;
   p.data = pack(rows, n, u, x, segment);
   assert_int_equal(bl_ivae_create(ctx, p.data, k, analytic, &p.ivae), BLICA_OK);
-  bl_ivae_noise(ctx, p.ivae, seed);
+  bl_ivae_noise(p.ivae, seed);
   p.size = bl_ivae_layout_of(n, k, u).size;
   p.theta = malloc(p.size * sizeof(double));
   p.gradient = malloc(p.size * sizeof(double));
@@ -79,7 +79,7 @@ static problem random_problem(int n, int k, int u, int rows, bool analytic, uint
 }
 
 static void free_problem(problem *p) {
-  bl_ivae_free(p->ivae);
+  bl_free(p->ivae);
   blica_data_free(p->data);
   free(p->theta), free(p->gradient);
 }
@@ -110,18 +110,18 @@ static void check_bits(int n, int k, int u, int rows, bool analytic) {
   blica_set_threads(ctx, 1);
   double loss = bl_ivae_loss(ctx, p.ivae, p.theta, p.gradient);
   double *other = malloc(p.size * sizeof(double));
-  bl_ivae_free(p.ivae);
+  bl_free(p.ivae);
   static const int threads[] = {1, 2, 7};
   for (int t = 0; t < 3; t++)
     for (int level = BLICA_SIMD_SCALAR; level <= BLICA_SIMD_AVX512; level++) {
       blica_set_threads(ctx, threads[t]);
       blica_set_simd(ctx, (blica_simd)level);
       assert_int_equal(bl_ivae_create(ctx, p.data, k, analytic, &p.ivae), BLICA_OK);
-      bl_ivae_noise(ctx, p.ivae, 5);
+      bl_ivae_noise(p.ivae, 5);
       double again = bl_ivae_loss(ctx, p.ivae, p.theta, other);
       assert_memory_equal(&again, &loss, sizeof loss);
       assert_memory_equal(other, p.gradient, p.size * sizeof(double));
-      bl_ivae_free(p.ivae);
+      bl_free(p.ivae);
     }
   p.ivae = NULL;
   blica_set_simd(ctx, BLICA_SIMD_AUTO);
@@ -151,7 +151,7 @@ static void test_stable(void **state) {
   double kl = 0.5 * 800 * 800, loss = bl_ivae_loss(ctx, ivae, theta, gradient);
   assert_close("loss", 0, loss, 800 + kl, 800 + kl, 1e-14);
   assert_close("decoder", 4, gradient[4], 400, 400, 1e-14);
-  bl_ivae_free(ivae);
+  bl_free(ivae);
   blica_data_free(data);
 }
 
