@@ -1,7 +1,7 @@
 /* bench_segment.c - segments found in rows against true labels and against segments of equal length.
  * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines] [EQUAL] [THREADS] [MAX_STATES]  with seeds
  * FIRST to LAST; EQUAL 0 leaves out equal lengths, none the search. engines compares expectation propagation at the
- * true model with the exact engine, or with the grid beyond 10 items: log P of rows, the log-likelihood of the chain,
+ * true model with a large lattice, or with the grid beyond 10 items: log P of rows, the log-likelihood of the chain,
  * and its labels.
  * Prints, for each data set, 1 - MCS of the fit to the true labels, to the states that were found and to equal lengths
  * (their best number in hindsight), adjusted Rand indices, the number of states and seconds; then the means. */
@@ -43,7 +43,7 @@ static const design designs[] = {
     {"stationary8", 8, 8, 1, 12000, 1, ANY, 0, .5, 3},
     {"stationary8k4", 8, 4, 1, 12000, 1, ANY, 0, .5, 3},
     {"stationary20", 20, 4, 1, 12000, 1, ANY, 0, .5, 3},
-    {"hmm12k2", 12, 2, 6, 12000, .995, ANY, 0, .5, 3}, /* more items than the exact engine takes: the grid */
+    {"hmm12k2", 12, 2, 6, 12000, .995, ANY, 0, .5, 3}, /* too many items for tables: the grid */
     {"hmm16k2", 16, 2, 6, 12000, .995, ANY, 0, .5, 3},
     {"hmm20", 20, 4, 6, 20000, .995, ANY, 0, .5, 3},
     {"hmm50", 50, 5, 6, 100000, .995, ANY, 0, .5, 3},
@@ -168,7 +168,7 @@ static void equal_lengths(const design *d, const blica_model *truth, const int8_
   free(label);
 }
 
-/* ---- expectation propagation against the exact engine, or the grid with more than EXACT_ITEMS items ---- */
+/* ---- expectation propagation against a large lattice, or the grid with more than EXACT_ITEMS items ---- */
 
 enum { EXACT_ITEMS = 10 };
 enum { MEAN_ERROR, LARGEST_ERROR, TOTAL_ERROR, OWN_ERROR, LABELS_AGREE, LABELS_DIFFER, GRID_ERROR, ENGINE_NUMBERS };
@@ -181,7 +181,7 @@ static double cpu_seconds(void) {
  * their spacing. Returns CPU seconds. */
 static double engine_values(const blica_model *m, const bl_series *x, blica_engine engine, bool shift, double *log_p) {
   static const int segment[] = {0};
-  const bl_accuracy accuracy = {.nodes = 12, .grid_error = 1e-17, .shift = shift};
+  const bl_accuracy accuracy = {.points = BL_LATTICE_POINTS, .seed = 1, .grid_error = 1e-17, .shift = shift};
   const double begun = cpu_seconds();
   bl_likelihood *l = NULL;
   double *own = malloc((size_t)x->patterns->count * sizeof *own);
@@ -233,7 +233,7 @@ static void compare_engines(const design *d, const blica_model *truth, const bli
   bl_series *x = NULL;
   must(bl_series_make(ctx, data, 0, &x));
   const size_t size = (size_t)x->patterns->count * (size_t)d->states;
-  const blica_engine engine = d->n <= EXACT_ITEMS ? BLICA_ENGINE_EXACT : BLICA_ENGINE_GRID;
+  const blica_engine engine = d->n <= EXACT_ITEMS ? BLICA_ENGINE_LATTICE : BLICA_ENGINE_GRID;
   double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2], seconds[2];
   int32_t *label[2] = {malloc((size_t)d->rows * sizeof(int32_t)), malloc((size_t)d->rows * sizeof(int32_t))};
   if (engine == BLICA_ENGINE_GRID) { /* two grids say how exact each is */

@@ -1,7 +1,7 @@
 # Kernels: files of src/ that are compiled once for each instruction set, with BL_LEVEL as its name (src/num/simd.h). This is
 # the only place that sets instruction sets and the contraction of a*b + c to fused multiply-adds, which is off elsewhere.
 # All levels give the same bits:
-set(BLICA_KERNELS src/num/normal/bvn_kernel.c src/num/normal/corners_kernel.c src/num/rectangles/ep_kernel.c src/num/rectangles/plackett_kernel.c src/num/normal/polychoric_kernel.c src/num/normal/tetra_kernel.c
+set(BLICA_KERNELS src/num/normal/bvn_kernel.c src/num/normal/corners_kernel.c src/num/rectangles/ep_kernel.c src/num/normal/polychoric_kernel.c src/num/normal/tetra_kernel.c
   src/estimate/gauss/kernel_lanes.c src/rivals/rivals_kernel.c)
 # Multiply-adds may fuse; levels agree to rounding (tests/unit/likelihood/test_likelihood.c, tests/unit/num/test_accuracy.c):
 set(BLICA_KERNELS_FUSED src/num/rectangles/grid_kernel.c src/num/rectangles/sov_kernel.c)

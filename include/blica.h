@@ -407,7 +407,6 @@ typedef struct {
   /* The standard deviations of the priors of the elements of A and of log v, given or learned. Infinity: there was no
    * prior; NaN: unknown, as where a file does not say. */
   double prior_mixing, prior_variance;
-  int quadrature_nodes;                  /* mle up to 12 variables: of its integrals; else 0 */
   double *shift, *eigen_min, *eigen_max; /* [u] or NULL: what regularisation did, as in blica_cor */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int n_notes;
@@ -497,7 +496,6 @@ BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *m
 typedef enum {
   BLICA_ENGINE_AUTO = 0, /* by size */
   BLICA_ENGINE_GRID,     /* trapezoidal rule over at most 3 sources */
-  BLICA_ENGINE_EXACT,    /* reduction to small integrals, few items with two levels each */
   BLICA_ENGINE_LATTICE,  /* separation of variables, up to 128 columns */
   BLICA_ENGINE_EP        /* expectation propagation: approximate, any size */
 } blica_engine;
@@ -596,7 +594,7 @@ typedef struct {
   double *expected_rows; /* [S] */
   int64_t *runs;         /* [S] how often the state begins in the sequence */
   double loglik;         /* of the rows, by the engine below */
-  blica_engine engine;   /* exact, grid or ep: what gave the probability of a row */
+  blica_engine engine;   /* grid or ep: what gave the probability of a row */
   int n_trials;
   blica_segment_trial *trials; /* [n_trials] by number of states */
   int64_t rounds;              /* of expectation-maximisation, in all */

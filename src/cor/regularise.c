@@ -5,7 +5,7 @@
  * correlation is divided by 1 + d. A finite r always gives a positive definite matrix: estimated pair by pair, C need
  * not be one. With r infinite nothing changes but the eigenvalues are recorded.
  *
- * Eigenvalues by tridiagonalisation (num/linear/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos
+ * Eigenvalues by LAPACK up to n = BL_LANCZOS_FROM, beyond it by Lanczos
  * (num/linear/lanczos.c) on the packed pairs, whose cost grows as n^2 and not n^3. The shift is then made from the
  * eigenvalues with their error bounds added outwards, so that the condition number is at most r, and below it by a
  * share of 1e-8 at most.
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "cor/cor.h"
-#include "num/linear/eigen.h"
+#include "num/linear/blas.h"
 #include "num/linear/lanczos.h"
 
 enum { FAILED = 1, OUT_OF_MEMORY };
@@ -35,7 +35,7 @@ typedef struct {
 
 static size_t work_size(int n) {
   if (n > BL_LANCZOS_FROM) return bl_lanczos_work(n, &ends);
-  return (size_t)n * (size_t)n + bl_eigen_work(n);
+  return (size_t)n * (size_t)n + (size_t)n;
 }
 
 /* The two eigenvalues, and by how much each may be wrong beyond rounding. */
@@ -44,7 +44,9 @@ static int find_ends(const blica_cor *cor, int64_t s, double *buffer, double val
   error[0] = error[1] = 0;
   if (cor->n <= BL_LANCZOS_FROM) {
     blica_cor_matrix(cor, (int)s, buffer);
-    return bl_eigen_extremes((int)n, buffer, buffer + n * n, &value[0], &value[1]);
+    const int info = bl_dsyev('N', 'L', cor->n, buffer, cor->n, buffer + n * n);
+    value[0] = buffer[n * n], value[1] = buffer[n * n + n - 1];
+    return info != 0 || !isfinite(value[0]) || !isfinite(value[1]);
   }
   bl_symmetric c = bl_cor_view(cor, (int)s);
   return bl_lanczos(&c, &ends, buffer, value, error, NULL) < 0;

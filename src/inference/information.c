@@ -11,7 +11,7 @@
 #include "estimate/mle/mle.h"
 #include "model/model.h"
 
-enum { SIZE_MOST = 3000, NODES = 7 };
+enum { SIZE_MOST = 3000 };
 
 typedef struct {
   blica_ctx *ctx;
@@ -115,7 +115,6 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   TRY(bl_rows_data(ctx, rows, rows->weight, &b.data));
   TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &settings, &b.mle));
   b.size = b.mle.size;
-  b.mle.accuracy.nodes = model->fit.quadrature_nodes ? model->fit.quadrature_nodes : NODES; /* of the fit */
   if (!b.mle.information || b.size > SIZE_MOST) goto done;
   if (isfinite(mixing) && isfinite(variance)) bl_mle_set_prior(&b.mle, mixing, variance);
   TRY(invert(&b));

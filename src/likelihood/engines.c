@@ -8,7 +8,7 @@
 #include "num/rectangles/ep.h"
 
 const char *blica_engine_name(blica_engine engine) {
-  static const char *const names[] = {"auto", "grid", "exact", "lattice", "ep"};
+  static const char *const names[] = {"auto", "grid", "lattice", "ep"};
   return (unsigned)engine < sizeof names / sizeof *names ? names[engine] : "unknown";
 }
 
@@ -21,7 +21,7 @@ void bl_loading_covariance(int n, int k, const double *loading, double *cov) {
     }
 }
 
-blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace **out) {
+blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, bl_workspace **out) {
   blica_status status = BLICA_OK;
   bl_workspace *workspace = NULL;
   size_t n = (size_t)l->n, k = (size_t)l->k, edges = (size_t)l->patterns->cuts,
@@ -31,22 +31,17 @@ blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t r
   TRY(bl_alloc_for(ctx, workspace, n, &workspace->mean));
   TRY(bl_alloc_for(ctx, workspace, n * k, &workspace->loading));
   TRY(bl_alloc_for(ctx, workspace, edges, &workspace->edge));
-  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->log_p));
-  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->weight));
-  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->row));
+  TRY(bl_alloc_for(ctx, workspace, BL_TASK_ROWS, &workspace->log_p));
+  TRY(bl_alloc_for(ctx, workspace, BL_TASK_ROWS, &workspace->weight));
+  TRY(bl_alloc_for(ctx, workspace, BL_TASK_ROWS, &workspace->row));
   if (l->engine == BLICA_ENGINE_LATTICE) {
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
-    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &workspace->lattice));
-  } else if (l->engine == BLICA_ENGINE_EXACT) {
-    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
-    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
-    TRY(bl_plackett_work_make(ctx, l->n, true, &workspace->plackett));
+    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, BL_TASK_ROWS, false, &workspace->lattice));
   } else {
     TRY(bl_alloc_for(ctx, workspace, grid > ep ? grid : ep, &workspace->engine));
   }
-  if (l->engine == BLICA_ENGINE_EP)
-    TRY(bl_workspace_scores(ctx, l, rows, workspace)); /* its gradient is a sum of scores */
+  if (l->engine == BLICA_ENGINE_EP) TRY(bl_workspace_scores(ctx, l, workspace)); /* its gradient is a sum of scores */
 done:
   if (status != BLICA_OK) {
     bl_workspace_free(workspace);
@@ -56,21 +51,19 @@ done:
   return status;
 }
 
-blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace *workspace) {
-  size_t n = (size_t)l->n, k = (size_t)l->k, count = (size_t)rows;
+blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, bl_workspace *workspace) {
+  size_t n = (size_t)l->n, k = (size_t)l->k, count = BL_TASK_ROWS;
   if (workspace->score) return BLICA_OK;
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
   if (l->patterns->ordinal) MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
-  if (l->engine == BLICA_ENGINE_LATTICE || l->engine == BLICA_ENGINE_EXACT) {
+  if (l->engine == BLICA_ENGINE_LATTICE) {
     MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
     MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
     MUST(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
-  }
-  if (l->engine == BLICA_ENGINE_LATTICE) {
     bl_free(workspace->lattice);
     workspace->lattice = NULL;
-    MUST(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
+    MUST(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, BL_TASK_ROWS, true, &workspace->lattice));
   }
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * (1 + k)), &workspace->score));
   return BLICA_OK;
@@ -79,7 +72,6 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t
 void bl_workspace_free(bl_workspace *workspace) {
   if (!workspace) return;
   bl_free(workspace->lattice);
-  bl_free(workspace->plackett);
   bl_free(workspace);
 }
 
@@ -110,10 +102,9 @@ static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl
   }
 }
 
-/* By the lattice, or by reduction. */
-static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
-                         const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want,
-                         bl_workspace *workspace) {
+static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
+                        const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want,
+                        bl_workspace *workspace) {
   int n = tree->n;
   bl_loading_covariance(n, k, workspace->loading, workspace->cov);
   bl_mvn_result result = {.weight = want->weight,
@@ -124,12 +115,9 @@ static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, 
                           .score_mean = want->score ? workspace->score_mean : NULL,
                           .score_cov = workspace->score_cov,
                           .score_upper = want->upper};
-  bool ok = workspace->plackett
-                ? bl_plackett(tree, workspace->mean, workspace->cov, t->low, t->high, accuracy->nodes, level,
-                              workspace->plackett, &result)
-                : bl_mvn_lattice(tree, workspace->mean, workspace->cov, levels, t->low, t->high, accuracy->points,
-                                 accuracy->seed, stream, level, workspace->lattice, &result);
-  if (!ok) return false;
+  if (!bl_mvn_lattice(tree, workspace->mean, workspace->cov, levels, t->low, t->high, accuracy->points, accuracy->seed,
+                      stream, level, workspace->lattice, &result))
+    return false;
   if (want->weight) {
     memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
     for (int i = 0; i < n; i++)
@@ -258,8 +246,8 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   const bl_intervals levels = bl_group_intervals(g, l->segment[g->segment], params, workspace->edge);
   for (int64_t r = 0; r < count; r++)
     workspace->row[r] = l->engine == BLICA_ENGINE_EP ? t->low + r : tree->row[t->low + r];
-  if (l->engine == BLICA_ENGINE_LATTICE || l->engine == BLICA_ENGINE_EXACT)
-    ok = run_orthants(tree, t, l->k, &levels, accuracy, stream, level, want, workspace);
+  if (l->engine == BLICA_ENGINE_LATTICE)
+    ok = run_lattice(tree, t, l->k, &levels, accuracy, stream, level, want, workspace);
   else if (l->engine == BLICA_ENGINE_GRID)
     ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, workspace);
   else

@@ -5,7 +5,6 @@
 #include "likelihood/likelihood.h"
 #include "num/rectangles/grid.h"
 #include "num/rectangles/mvn.h"
-#include "num/rectangles/plackett.h"
 
 typedef struct {
   int group;
@@ -25,7 +24,6 @@ typedef struct {
   int64_t *row;
   double *engine; /* of the grid or of EP */
   bl_mvn_work *lattice;
-  bl_plackett_work *plackett;
 } bl_workspace;
 
 struct bl_likelihood {
@@ -34,7 +32,7 @@ struct bl_likelihood {
   int n, k, u;
   blica_engine engine;
   int points;
-  int64_t tasks, rows; /* rows: the most that a task has */
+  int64_t tasks;
   bl_task_rows *task;
   bl_share share;     /* of the tasks among ranks */
   double *value;      /* [tasks] sum of weight log p */
@@ -60,9 +58,10 @@ typedef struct {
   double *score, *first, *second, *upper; /* NULL: not wanted; upper: with more than two levels */
 } bl_want;
 
-/* For one thread and so many rows. */
-blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace **out);
-blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows,
+enum { BL_TASK_ROWS = 512 }; /* patterns of a task: enough to share prefixes, few enough to share work */
+/* For one thread. */
+blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, bl_workspace **out);
+blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l,
                                  bl_workspace *workspace); /* adds what scores need */
 void bl_workspace_free(bl_workspace *workspace);
 

@@ -13,10 +13,6 @@
 #include "likelihood/engines.h"
 
 #define LEFT_OUT INFINITY /* in place of a task's log-likelihood: the user or the clock said stop */
-enum {
-  TASK_ROWS = 512
-}; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
-
 blica_status bl_tasks_make(blica_ctx *ctx, void *owner, const bl_patterns *patterns, int64_t rows, bl_task_rows **task,
                            int64_t *tasks) {
   *tasks = 0;
@@ -40,8 +36,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   l->n = n, l->k = k, l->u = u;
   l->engine = engine;
   l->points = points;
-  l->rows = engine == BLICA_ENGINE_EXACT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
-  TRY(bl_tasks_make(ctx, l, patterns, l->rows, &l->task, &l->tasks));
+  TRY(bl_tasks_make(ctx, l, patterns, BL_TASK_ROWS, &l->task, &l->tasks));
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
   TRY(bl_share_make(ctx, l->tasks, &l->share));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups, &l->tree));
@@ -49,7 +44,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   TRY(bl_alloc_for(ctx, l, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
   l->threads = bl_max_threads(ctx);
   TRY(bl_alloc_for(ctx, l, (size_t)l->threads, &l->workspace));
-  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_make(ctx, l, l->rows, &l->workspace[t]));
+  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_make(ctx, l, &l->workspace[t]));
   *out = bl_take(&l);
 done:
   bl_likelihood_free(l);
@@ -80,9 +75,6 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
     if (l->engine == BLICA_ENGINE_LATTICE) {
       bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
       bl_mvn_order(group->n, workspace->cov, order);
-    } else if (l->engine == BLICA_ENGINE_EXACT) {
-      bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
-      bl_plackett_order(group->n, workspace->cov, order);
     } else {
       for (int i = 0; i < group->n; i++) order[i] = i;
       bl_grid_band(group->n, params->k, workspace->loading, l->band + g * BL_GRID_SOURCES);
@@ -251,7 +243,7 @@ blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_par
              .level = blica_simd_level(ctx),
              .consumer = consumer,
              .user = user};
-  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->rows, l->workspace[t]));
+  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->workspace[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
   status = agree_on_tasks(ctx, l);

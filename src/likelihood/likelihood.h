@@ -25,7 +25,6 @@ typedef struct {
   uint64_t seed;     /* lattice: of the shifts */
   uint64_t shift;    /* lattice: which shift; grid: odd numbers move the nodes by half their spacing */
   double grid_error; /* grid: wanted error of a probability */
-  int nodes;         /* plackett: of each integral */
 } bl_accuracy;
 
 typedef struct bl_likelihood bl_likelihood;
@@ -92,9 +91,7 @@ typedef enum { BL_MATCH_ALL, BL_MATCH_SOME, BL_MATCH_NONE } bl_match;
  * segment[s] the model's segment of the data's segment s (-1: not to be found). */
 blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_match segments,
                                  int *variable, int *segment);
-/* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model; ordinal:
- * some item has more than two levels. */
-blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, bool ordinal,
-                                  blica_engine *engine);
+/* The engine of that name ("auto", "grid", "lattice", "ep"), or a message why it cannot do the model. */
+blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, blica_engine *engine);
 
 #endif

@@ -4,9 +4,8 @@
  * reported and half the difference bounds its error, with what lies beyond the reach added. Lattice: eight
  * random shifts, doubled in size until five standard errors of the total are small enough. All shifts of a
  * segment use the same points for all its patterns, so their errors are correlated and the error is that of the
- * segment's sum, not a sum of errors. Exact: one quadrature rule after the other until what two of them differ in is
- * small enough; that is the error of the former, and stated for the latter. Expectation propagation: its error is
- * measured on a sample of patterns by importance sampling from its own posterior. */
+ * segment's sum, not a sum of errors. Expectation propagation: its error is measured on a sample of patterns by
+ * importance sampling from its own posterior. */
 #include <math.h>
 #include <string.h>
 
@@ -14,9 +13,9 @@
 #include "likelihood/engines.h"
 #include "ranks/facts.h"
 
-enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
+enum { SHIFTS = 8, FIRST_POINTS = 64 };
 #define FIRST_GRID 1e-10  /* error of a probability */
-#define LARGEST_WORK 4e9  /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
+#define LARGEST_WORK 4e9  /* patterns x variables x points x shifts, or nodes: seconds, not hours */
 #define LONG_SECONDS 10.0 /* what takes longer is announced */
 
 typedef struct {
@@ -129,43 +128,6 @@ static blica_status by_lattice(work *w) {
   return BLICA_OK;
 }
 
-/* The values of one rule beside those of the rule before it. */
-static void combine_exact(work *w, const double *now, const double *before) {
-  const bl_patterns *p = w->patterns;
-  clear(w);
-  for (int g = 0; g < p->groups; g++) {
-    const bl_group *group = &p->group[g];
-    double noise = 1e-16 * group->n; /* rounding of a sum of 2^n moments of size 1 over 2^n */
-    for (int64_t r = 0; r < group->count; r++) {
-      double a = now[group->offset + r], gap = fabs(expm1(before[group->offset + r] - a));
-      add_pattern(w, group, r, a, gap + noise * exp(-a) + 1e-15 * fabs(a));
-    }
-  }
-}
-
-/* Nodes of one rule after the other; 0 ends them. */
-static const int *exact_rules(int n) {
-  static const int few[] = {4, 6, 8, 12, 16, 20, 24, 0}, many[] = {3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 0};
-  return n <= 8 ? few : many;
-}
-
-static blica_status by_exact(work *w) {
-  const int *nodes = exact_rules(w->params.n);
-  double *now = w->log_p, *before = w->log_p + w->patterns->count;
-  for (int rule = 0; nodes[rule]; rule++) {
-    double *swap = before, cost = 0.0;
-    for (int g = 0; g < w->patterns->groups; g++) cost += bl_plackett_cost(w->patterns->group[g].n, nodes[rule]);
-    if (rule > 1 && cost > LARGEST_WORK) break;
-    before = now;
-    now = swap;
-    MUST(evaluate(w, (bl_accuracy){.nodes = nodes[rule]}, nodes[rule], now));
-    if (rule == 0) continue;
-    combine_exact(w, now, before);
-    if (total(w) <= w->options->error) break;
-  }
-  return BLICA_OK;
-}
-
 static blica_status by_ep(work *w) {
   double mean, sd;
   MUST(evaluate(w, (bl_accuracy){.seed = w->options->seed}, 0, w->log_p));
@@ -182,19 +144,15 @@ static blica_status by_ep(work *w) {
 }
 
 /* What the first value and its error take, in the units of LARGEST_WORK: the nodes of a grid grow with the loadings,
- * to the power of k, and the integrals of a reduction are done for every group. Expectation propagation counts as 0. */
+ * to the power of k. Expectation propagation counts as 0. */
 static blica_status least_work(const work *w, blica_engine engine, const int *segment, double *units) {
   BL_OWNED double *mean = NULL, *loading = NULL;
   double band[BL_GRID_SOURCES];
-  const int *nodes = exact_rules(w->params.n);
   *units = engine == BLICA_ENGINE_LATTICE ? (double)w->patterns->count * w->params.n * SHIFTS * FIRST_POINTS : 0.0;
   MUST(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
   MUST(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
-  for (int g = 0; g < w->patterns->groups; g++) {
+  for (int g = 0; engine == BLICA_ENGINE_GRID && g < w->patterns->groups; g++) {
     const bl_group *group = &w->patterns->group[g];
-    if (engine == BLICA_ENGINE_EXACT)
-      *units += bl_plackett_cost(group->n, nodes[0]) + bl_plackett_cost(group->n, nodes[1]);
-    if (engine != BLICA_ENGINE_GRID) continue;
     bl_grid grid = {.n = group->n, .k = w->params.k};
     bl_group_parameters(group, segment[group->segment], &w->params, mean, loading);
     bl_grid_band(group->n, w->params.k, loading, band);
@@ -205,10 +163,8 @@ static blica_status least_work(const work *w, blica_engine engine, const int *se
 
 /* Warns before work that takes long. Nanoseconds of a unit were measured on one core of 2.8 GHz. */
 static blica_status announce(const work *w, blica_engine engine, const int *segment) {
-  static const double cost[][2] = {[BLICA_ENGINE_GRID] = {0.1, 0.05},
-                                   [BLICA_ENGINE_EXACT] = {5, 1.5},
-                                   [BLICA_ENGINE_LATTICE] = {15, 3},
-                                   [BLICA_ENGINE_EP] = {0}};
+  static const double cost[][2] = {
+      [BLICA_ENGINE_GRID] = {0.1, 0.05}, [BLICA_ENGINE_LATTICE] = {15, 3}, [BLICA_ENGINE_EP] = {0}};
   double units;
   MUST(least_work(w, engine, segment, &units));
   const int64_t most = (int64_t)bl_max_threads(w->ctx) * bl_comm(w->ctx)->size, tasks = w->likelihood->tasks;
@@ -236,30 +192,7 @@ static blica_status by_engine(work *w, blica_engine engine, const int *segment) 
   MUST(announce(w, engine, segment));
   MUST(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
   w->result->engine = engine;
-  MUST(engine == BLICA_ENGINE_GRID      ? by_grid(w)
-       : engine == BLICA_ENGINE_EXACT   ? by_exact(w)
-       : engine == BLICA_ENGINE_LATTICE ? by_lattice(w)
-                                        : by_ep(w));
-  return BLICA_OK;
-}
-
-/* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both
- * stays. */
-static blica_status lattice_too(work *w, const int *segment) {
-  blica_loglik_result *r = w->result, before = *r;
-  const size_t u = (size_t)r->u, values = w->value ? (size_t)w->patterns->count : 0;
-  BL_OWNED double *kept = NULL;
-  MUST(bl_alloc(w->ctx, 2 * u + values, &kept));
-  memcpy(kept, r->loglik, sizeof(double) * u);
-  memcpy(kept + u, r->error, sizeof(double) * u);
-  if (values) memcpy(kept + 2 * u, w->value, sizeof(double) * values);
-  MUST(by_engine(w, BLICA_ENGINE_LATTICE, segment));
-  if (r->total_error > before.total_error) {
-    *r = before;
-    memcpy(r->loglik, kept, sizeof(double) * u);
-    memcpy(r->error, kept + u, sizeof(double) * u);
-    if (values) memcpy(w->value, kept + 2 * u, sizeof(double) * values);
-  }
+  MUST(engine == BLICA_ENGINE_GRID ? by_grid(w) : engine == BLICA_ENGINE_LATTICE ? by_lattice(w) : by_ep(w));
   return BLICA_OK;
 }
 
@@ -276,15 +209,11 @@ blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const in
             .result = result};
   blica_engine engine;
   double units = 0.0; /* of a grid that auto has chosen */
-  const bool chosen = options->engine != BLICA_ENGINE_AUTO;
-  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, patterns->ordinal, &engine));
-  if (engine == BLICA_ENGINE_GRID && !chosen) TRY(least_work(&w, engine, segment, &units));
-  if (!(units <= LARGEST_WORK)) /* loadings may be too large for any number */
-    engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BLICA_ENGINE_EXACT : BLICA_ENGINE_LATTICE;
+  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
+  if (engine == BLICA_ENGINE_GRID && options->engine == BLICA_ENGINE_AUTO) TRY(least_work(&w, engine, segment, &units));
+  if (!(units <= LARGEST_WORK)) engine = BLICA_ENGINE_LATTICE; /* loadings may be too large for any number */
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
   TRY(by_engine(&w, engine, segment));
-  if (engine == BLICA_ENGINE_EXACT && !chosen && !(result->total_error <= options->error))
-    TRY(lattice_too(&w, segment));
 done:
   bl_likelihood_free(w.likelihood);
   bl_free(w.log_p);
@@ -356,8 +285,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, BL_MATCH_ALL, variable, segment));
-  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding),
-                           &engine)); /* refused before the data are gone through */
+  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine)); /* refused before the data are gone through */
   TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;

@@ -7,7 +7,6 @@
 #include "likelihood/likelihood.h"
 #include "num/rectangles/grid.h"
 #include "num/rectangles/mvn.h"
-#include "num/rectangles/plackett.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)
@@ -98,23 +97,14 @@ done:
   return status;
 }
 
-enum {
-  EXACT_VARIABLES = 10,
-  GRID_VARIABLES = 16,
-  GRID_VARIABLES_3 = 8,
-  LATTICE_VARIABLES = 40
-}; /* where "auto" changes over */
+enum { GRID_VARIABLES = 16, GRID_VARIABLES_3 = 8, LATTICE_VARIABLES = 40 }; /* where "auto" changes over */
 
-blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, bool ordinal,
-                                  blica_engine *engine) {
+blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, blica_engine *engine) {
   *engine = wanted;
   switch (wanted) {
   case BLICA_ENGINE_AUTO: {
     bool few = k <= 2 ? n <= GRID_VARIABLES : k == 3 && n <= GRID_VARIABLES_3;
-    *engine = few                                ? BLICA_ENGINE_GRID
-              : n <= EXACT_VARIABLES && !ordinal ? BLICA_ENGINE_EXACT
-              : n <= LATTICE_VARIABLES           ? BLICA_ENGINE_LATTICE
-                                                 : BLICA_ENGINE_EP;
+    *engine = few ? BLICA_ENGINE_GRID : n <= LATTICE_VARIABLES ? BLICA_ENGINE_LATTICE : BLICA_ENGINE_EP;
     break;
   }
   case BLICA_ENGINE_GRID:
@@ -123,16 +113,6 @@ blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, in
                      "engine grid can do up to %d sources and %d variables; the model has %d and %d: use "
                      "engine lattice or ep",
                      BL_GRID_SOURCES, BL_MVN_MAX, k, n);
-    break;
-  case BLICA_ENGINE_EXACT:
-    if (ordinal)
-      return bl_fail(ctx, BLICA_ERR_DATA,
-                     "engine exact is for items with two levels, and the model has items with more: use engine "
-                     "grid, lattice or ep");
-    if (n > BL_PLACKETT_MAX)
-      return bl_fail(ctx, BLICA_ERR_DATA,
-                     "engine exact can do up to %d variables; the model has %d: use engine lattice or ep",
-                     BL_PLACKETT_MAX, n);
     break;
   case BLICA_ENGINE_LATTICE:
     if (n > BL_MVN_MAX)

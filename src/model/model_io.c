@@ -48,7 +48,6 @@ const bl_field bl_report_fields[] = {
     REPORT(BL_FIELD_REAL, condition),
     REPORT(BL_FIELD_REAL, prior_mixing),
     REPORT(BL_FIELD_REAL, prior_variance),
-    REPORT(BL_FIELD_INT, quadrature_nodes),
     REPORT(BL_FIELD_INT, best_start),
     REPORT(BL_FIELD_WIDE, zero_cells),
     REPORT(BL_FIELD_WIDE, constant_pairs),

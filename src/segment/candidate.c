@@ -36,11 +36,7 @@ done:
   return status;
 }
 
-/* Of all states' emissions: with correlations of their own, or under a model with A in common and thresholds and
- * variances of each state. */
-static double own_parameters(const bl_em *em, int states) {
-  return (double)states * bl_emission_parameters(em->emission);
-}
+/* Of all states' emissions, with A in common and thresholds and variances of each state. */
 static double model_parameters(const bl_segment *g, const bl_em *em, int states) {
   const double items = em->series->items, k = g->options->sources;
   return items * k + states * (g->data->n + k) - k;
@@ -73,10 +69,7 @@ static blica_status row_rounds(blica_ctx *ctx, bl_em *em, progress *p) {
   bl_states_to_rows(c->states);
   MUST(bl_em_run(ctx, em, ROW_ROUNDS, 0.1, c->states));
   MUST(bl_emission_counts(ctx, em->emission, S, c->states->stat, c->log_p));
-  /* scores without the correlations between blocks of items cannot be compared with a model that has them */
-  c->score = bl_emission_exact(em->emission)
-                 ? bl_search_score(em->series, c->states, c->states->loglik, own_parameters(em, S))
-                 : -INFINITY;
+  c->score = -INFINITY; /* what states that know their counts alone have cannot be compared with a model */
   bl_states_assign(p->now, c->states);
   p->before = -INFINITY;
   p->round = 1;
@@ -107,7 +100,7 @@ static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, 
 static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {
   blica_status status = BLICA_OK;
   BL_OWNED double *log_p = NULL;
-  bool more = p->now->states > 1 || !bl_emission_exact(em->emission);
+  bool more = true;
   TRY(bl_alloc(ctx, p->best->size, &log_p));
   if (bl_stage_find(stage) != BL_STAGE_NONE) TRY(bl_stage_load(ctx, stage, pass_progress, p));
   if (bl_stage_find(stage) == BL_STAGE_OVER) goto done;

@@ -1,18 +1,11 @@
 /* emission.c - log P(row | state).
  *
- * Tables: the latent variables of a state are normal with the state's tetrachoric correlations (or those of a model),
- * and the probabilities of all 2^m patterns of m items are computed at once by Plackett's reduction with few nodes; a
- * row with missing values has the sum over its completions. Up to TABLE_ITEMS items make one table. More are cut into
- * blocks in two ways, and a row has the geometric mean of the two products of its blocks' probabilities: correlations
- * between items that share a block in neither way are left out. That is enough to find states by their counts; under a
- * model with more items the likelihood's engines take over: the grid over the sources where it is cheap, else
- * expectation propagation. When an item has more than two levels there are no tables: states that are known by their
- * counts have the approximation of level_scores.c, a model that of the engines.
- *
- * Accuracy of the table: on models of the paper's simulator the mean of |error of log P| over rows is 1e-8 for n up to
- * 6 and 2.5e-5 (n = 8) to 1e-4 (n = 10) beyond, the largest for a pattern with P > 1e-5 is 5e-2. Smaller
- * probabilities than FLOOR are lifted to it. Expectation propagation lacks 0.01 to 0.03 per row in log P at n = k = 5
- * and 8 (largest error 0.08), nearly the same in all states: it changes 0.01 to 0.6 % of the labels
+ * From counts: the formulas of level_scores.c. Items of two levels have tables of all their patterns: up to TABLE_ITEMS
+ * items one table; more are cut into blocks in two ways, and a row has the geometric mean of the two products of its
+ * blocks' probabilities: correlations between items that share a block in neither way are left out. A row with missing
+ * values has the sum over its completions. That is enough to find states; under a model the likelihood's engines take
+ * over: the grid over the sources where it is cheap, else expectation propagation, which lacks 0.01 to 0.03 per row in
+ * log P at n = k = 5 and 8 (largest error 0.08), nearly the same in all states: it changes 0.01 to 0.6 % of the labels
  * (bench/results/segment.md). */
 #include "segment/series.h"
 
@@ -20,15 +13,10 @@
 #include <string.h>
 
 #include "likelihood/likelihood.h"
-#include "num/linear/eigen.h"
 #include "num/rectangles/mvn.h"
-#include "num/normal/normal.h"
-#include "num/rectangles/plackett.h"
-#include "num/normal/tetra.h"
 
 enum { TABLE_ITEMS = 10, BLOCK_ITEMS = 8, WAYS = 2 };
-#define PRIOR_ROWS 4.0 /* rows of the pooled counts in each state's */
-#define FLOOR 1e-9
+#define PRIOR_ROWS 4.0        /* rows of the pooled counts in each state's */
 #define GRID_ERROR 1e-17      /* of a probability */
 #define LOG_SMALLEST (-700.0) /* in place of a log P that expectation propagation could not give */
 
@@ -38,26 +26,20 @@ typedef struct {
   uint16_t *code, *absent; /* [patterns] bits of the items that are 1, and that are missing */
 } block;
 
-/* One thread's. */
-typedef struct {
-  double mean[TABLE_ITEMS], cov[TABLE_ITEMS * TABLE_ITEMS];
-  double *scratch, *table;                     /* eigenvalues; three times [2^m] */
-  bl_plackett_work *plackett[TABLE_ITEMS + 1]; /* by number of items */
-  double *levels;                              /* workspace of level_scores.c */
-} workspace;
-
 struct bl_emission {
   const bl_series *series;
   int ways, blocks;
   block *block;
-  bl_mvn_tree *all[TABLE_ITEMS + 1]; /* the 2^m patterns of m items */
+  bl_patterns all; /* [blocks] groups: all patterns of a block's items, by their code */
+  double *table;   /* [all patterns] of each thread: log P, then P */
   int threads;
-  workspace *workspace; /* [threads] */
-  bl_patterns *levels;  /* patterns as levels, numbered as those of the series; NULL: all items have two */
+  double *scores; /* [score_size] of each thread: workspace of level_scores.c */
+  size_t score_size;
+  bl_patterns *levels; /* patterns as levels, numbered as those of the series; NULL: all items have two */
   /* under a model, of one state after the other */
   blica_engine engine;
   int sources;
-  bl_likelihood *likelihood; /* for so many sources; NULL: by tables, or not made yet */
+  bl_likelihood *likelihood; /* for this number of sources; NULL: not made yet */
   double *cut, *mean, *own;  /* [n], [sources] zeros, [patterns] log P */
 };
 
@@ -68,12 +50,8 @@ int bl_emission_parameters(const bl_emission *e) {
   return e->series->n + pairs / e->ways;
 }
 
-bool bl_emission_exact(const bl_emission *e) {
-  return e->blocks == 1;
-}
-
 blica_engine bl_emission_engine(const bl_emission *e) {
-  return bl_emission_exact(e) ? BLICA_ENGINE_EXACT : e->engine;
+  return e->engine;
 }
 
 /* ---- blocks of items ---- */
@@ -160,24 +138,21 @@ static blica_status code_patterns(blica_ctx *ctx, bl_emission *e, block *b) {
 
 /* ---- making ---- */
 
-static blica_status make_tree(blica_ctx *ctx, int n, bl_mvn_tree **out) {
-  BL_OWNED uint8_t *x = NULL;
-  int order[TABLE_ITEMS];
-  MUST(bl_alloc(ctx, (size_t)n << n, &x));
-  for (int i = 0; i < n; i++) order[i] = i;
-  for (int64_t c = 0; c < (int64_t)1 << n; c++)
-    for (int i = 0; i < n; i++) x[c * n + i] = c >> i & 1;
-  MUST(bl_mvn_tree_make(ctx, n, order, (int64_t)1 << n, x, out));
-  return BLICA_OK;
-}
-
-static blica_status make_workspace(blica_ctx *ctx, const bl_emission *e, workspace *r) {
-  MUST(bl_alloc_for(ctx, e->workspace, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
-  MUST(bl_alloc_for(ctx, e->workspace, (size_t)3 << TABLE_ITEMS, &r->table));
-  if (e->levels) MUST(bl_alloc_for(ctx, e->workspace, bl_level_scores_work(e->series), &r->levels));
-  for (int m = 1; m <= TABLE_ITEMS; m++)
-    if (e->all[m]) MUST(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
-  return BLICA_OK;
+/* All patterns of the items of each block: bit i of a code is item i. */
+static blica_status list_codes(blica_ctx *ctx, bl_emission *e) {
+  bl_patterns *all = &e->all;
+  all->groups = e->blocks;
+  MUST(bl_alloc_for(ctx, e, (size_t)e->blocks, &all->group));
+  for (int b = 0; b < e->blocks; b++) {
+    bl_group *g = &all->group[b];
+    *g = (bl_group){.n = e->block[b].n, .variable = e->block[b].item, .count = INT64_C(1) << e->block[b].n};
+    g->offset = all->count;
+    all->count += g->count;
+    MUST(bl_alloc_for(ctx, e, (size_t)g->n << g->n, &g->x));
+    for (int64_t code = 0; code < g->count; code++)
+      for (int i = 0; i < g->n; i++) g->x[code * g->n + i] = code >> i & 1;
+  }
+  return bl_alloc_for(ctx, e, bl_mul(2 * (size_t)all->count, (size_t)e->threads), &e->table);
 }
 
 /* The same keys in the same order as those of the series, read as levels. */
@@ -194,15 +169,14 @@ blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_s
   e->series = series;
   e->engine = BLICA_ENGINE_EP;
   TRY(make_levels(ctx, data, e));
-  if (!e->levels) TRY(choose_blocks(ctx, e));
-  for (int b = 0; b < e->blocks; b++) {
-    const int m = e->block[b].n;
-    TRY(code_patterns(ctx, e, &e->block[b]));
-    if (!e->all[m]) TRY(make_tree(ctx, m, &e->all[m]));
-  }
   e->threads = bl_max_threads(ctx);
-  TRY(bl_alloc_for(ctx, e, (size_t)e->threads, &e->workspace));
-  for (int t = 0; t < e->threads; t++) TRY(make_workspace(ctx, e, &e->workspace[t]));
+  e->score_size = bl_level_scores_work(series);
+  TRY(bl_alloc_for(ctx, e, bl_mul(e->score_size, (size_t)e->threads), &e->scores));
+  if (!e->levels) {
+    TRY(choose_blocks(ctx, e));
+    for (int b = 0; b < e->blocks; b++) TRY(code_patterns(ctx, e, &e->block[b]));
+    TRY(list_codes(ctx, e));
+  }
   *out = bl_take(&e);
 done:
   bl_emission_free(e);
@@ -211,10 +185,6 @@ done:
 
 void bl_emission_free(bl_emission *e) {
   if (!e) return;
-  for (int m = 1; m <= TABLE_ITEMS; m++) {
-    for (int t = 0; e->workspace && t < e->threads; t++) bl_free(e->workspace[t].plackett[m]);
-    bl_free(e->all[m]);
-  }
   bl_likelihood_free(e->likelihood); /* it borrows the patterns */
   bl_patterns_free(e->levels);
   bl_free(e->mean);
@@ -222,24 +192,6 @@ void bl_emission_free(bl_emission *e) {
 }
 
 /* ---- tables ---- */
-
-static int nodes_for(int n) {
-  return n <= 6 ? 5 : 3;
-}
-
-/* P(x) of all patterns of n items into r->table and their logarithms behind it, with r->mean and r->cov. */
-static void fill_table(const bl_emission *e, int n, workspace *r, blica_simd level) {
-  const int64_t count = (int64_t)1 << n;
-  double *log_table = r->table + count, *sorted = r->table + 2 * count;
-  bl_mvn_result result = {.log_p = sorted};
-  bool ok = n == 1 || bl_plackett(e->all[n], r->mean, r->cov, 0, count, nodes_for(n), level, r->plackett[n], &result);
-  for (int64_t c = 0; c < count; c++) {
-    int64_t to = e->all[n]->row[c];
-    double log_p = n == 1 ? bl_phi_log_cdf(to ? r->mean[0] : -r->mean[0]) : ok ? sorted[c] : 0;
-    log_table[to] = fmax(log_p, log(FLOOR));
-    r->table[to] = exp(log_table[to]);
-  }
-}
 
 /* Sum over the completions of a pattern. */
 static double complete(const double *table, uint32_t code, uint32_t absent) {
@@ -250,87 +202,45 @@ static double complete(const double *table, uint32_t code, uint32_t absent) {
   }
 }
 
-/* Adds the block's log P, in equal shares of the ways. */
-static void add_block(const bl_emission *e, const block *b, const workspace *r, int states, int s, double *log_p) {
-  const double share = 1.0 / e->ways, *log_table = r->table + ((size_t)1 << b->n);
-  for (int64_t p = 0; p < e->series->patterns->count; p++) {
-    double value = b->absent[p] ? log(complete(r->table, b->code[p], b->absent[p])) : log_table[b->code[p]];
-    log_p[p * states + s] += share * value;
-  }
-}
-
 typedef struct {
-  bl_emission *e;
+  const bl_emission *e;
   int states;
   const double *stat;
-  const blica_model *model;
-  blica_simd level;
   double *log_p;
 } job;
 
-static void latent_from_counts(const job *j, const block *items, int s, workspace *r) {
-  const bl_series *x = j->e->series;
-  const int n = items->n;
-  for (int b = 0; b < n; b++) {
-    r->mean[b] = bl_latent_quantile(bl_series_share(x, j->states, j->stat, s, PRIOR_ROWS, items->item[b]));
-    r->cov[b + b * n] = 1;
-    for (int a = 0; a < b; a++) {
-      double share[4];
-      bl_series_table(x, j->states, j->stat, s, PRIOR_ROWS, items->item[a], items->item[b], share);
-      double rho =
-          bl_tetra_root(bl_latent_quantile(share[0] + share[1]), bl_latent_quantile(share[0] + share[2]), share);
-      rho = rho > 0.99 ? 0.99 : rho < -0.99 ? -0.99 : rho;
-      r->cov[a + b * n] = r->cov[b + a * n] = rho;
-    }
-  }
-  bl_latent_condition(n, r->cov, r->scratch);
-}
-
-static double bounded_threshold(const blica_model *m, int i, int s) {
-  return fmax(-5, fmin(5, m->thresholds[i + (size_t)s * (size_t)m->n]));
-}
-
-/* Covariance I + B B', with the state's own thresholds. */
-static void latent_from_model(const blica_model *m, int s, double *mean, double *cov) {
-  const int n = m->n;
-  for (int b = 0; b < n; b++)
-    for (int a = 0; a <= b; a++) {
-      double sum = a == b;
-      for (int l = 0; l < m->k; l++)
-        sum += m->link * m->mixing[a + l * n] * m->mixing[b + l * n] * m->variances[l + s * m->k];
-      cov[a + b * n] = cov[b + a * n] = sum;
-    }
-  for (int i = 0; i < n; i++) mean[i] = bounded_threshold(m, i, s) * sqrt(cov[i + i * n]);
-}
-
-static void table_task(int64_t s, int thread, void *user) {
+static void count_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;
-  workspace *r = &e->workspace[thread];
+  const int64_t codes = e->all.count, patterns = e->series->patterns->count;
+  double *log_table = e->table + 2 * codes * thread, *table = log_table + codes,
+         *work = e->scores + e->score_size * (size_t)thread;
   if (e->levels) {
-    bl_level_scores(e->series, e->levels, j->states, j->stat, (int)s, PRIOR_ROWS, r->levels, j->log_p);
+    bl_level_scores(e->series, e->levels, j->states, j->stat, (int)s, PRIOR_ROWS, work, j->log_p + s, j->states);
     return;
   }
-  for (int64_t p = 0; p < e->series->patterns->count; p++) j->log_p[p * j->states + s] = 0;
-  for (int b = 0; b < e->blocks; b++) {
-    if (j->model)
-      latent_from_model(j->model, (int)s, r->mean, r->cov);
-    else
-      latent_from_counts(j, &e->block[b], (int)s, r);
-    fill_table(e, e->block[b].n, r, j->level);
-    add_block(e, &e->block[b], r, j->states, (int)s, j->log_p);
+  bl_level_scores(e->series, &e->all, j->states, j->stat, (int)s, PRIOR_ROWS, work, log_table, 1);
+  for (int64_t c = 0; c < codes; c++) table[c] = exp(log_table[c]);
+  for (int64_t p = 0; p < patterns; p++) {
+    double sum = 0;
+    for (int b = 0; b < e->blocks; b++) {
+      const block *own = &e->block[b];
+      const int64_t first = e->all.group[b].offset;
+      sum +=
+          own->absent[p] ? log(complete(table + first, own->code[p], own->absent[p])) : log_table[first + own->code[p]];
+    }
+    j->log_p[p * j->states + s] = sum / e->ways;
   }
 }
 
 blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *e, int states, const double *stat, double *log_p) {
-  job j = {.e = e, .states = states, .stat = stat, .level = blica_simd_level(ctx), .log_p = log_p};
-  bl_parallel(ctx, states, table_task, &j);
+  job j = {.e = e, .states = states, .stat = stat, .log_p = log_p};
+  bl_parallel(ctx, states, count_task, &j);
   return BLICA_OK;
 }
 
 /* ---- by the likelihood's engines under a model ---- */
 
-/* For so many sources. */
 static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
   static const int segment[] = {0};
   const bl_series *x = e->series;
@@ -338,7 +248,7 @@ static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
   bl_likelihood_free(e->likelihood);
   bl_free(e->mean);
   e->likelihood = NULL, e->mean = NULL, e->sources = k;
-  MUST(bl_likelihood_engine(ctx, BLICA_ENGINE_AUTO, x->items, k, e->levels != NULL, &e->engine));
+  MUST(bl_likelihood_engine(ctx, BLICA_ENGINE_AUTO, x->items, k, &e->engine));
   if (e->engine != BLICA_ENGINE_GRID) e->engine = BLICA_ENGINE_EP;
   MUST(bl_alloc(ctx, (size_t)k, &e->mean));
   if (!e->cut) MUST(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
@@ -363,11 +273,6 @@ static void cuts_of_state(const bl_emission *e, const blica_model *m, int s) {
 
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model *m, double *log_p) {
   const bl_accuracy accuracy = {.grid_error = GRID_ERROR};
-  if (bl_emission_exact(e)) {
-    job j = {.e = e, .states = m->u, .model = m, .level = blica_simd_level(ctx), .log_p = log_p};
-    bl_parallel(ctx, m->u, table_task, &j);
-    return BLICA_OK;
-  }
   MUST(make_likelihood(ctx, e, m->k));
   for (int s = 0; s < m->u; s++) {
     cuts_of_state(e, m, s);

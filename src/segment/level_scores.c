@@ -1,5 +1,4 @@
-/* level_scores.c - log P of rows of items with levels from the pair counts of a state: one ordered probit after the
- * other.
+/* level_scores.c - log P of rows from the pair counts of a state: one ordered probit after the other.
  *
  * In a state the latent variable Y_i of an item is standard normal with cuts from the shares of its levels. A level has
  * the score u = E[Y | level] / sd. P(x) is the product of P(x_i | x_1 .. x_i-1), where Y_i given the items before it is
@@ -14,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/linear/eigen.h"
+#include "num/linear/blas.h"
 #include "num/normal/normal.h"
 
 #define LEAST_SHARE 1e-6 /* of a level */
@@ -34,15 +33,18 @@ void bl_latent_cuts(int count, const double *threshold, double sd, double *cut) 
   }
 }
 
-double bl_latent_quantile(double share) {
+/* Phi^-1, with shares next to 0 and 1 moved to 1e-6 from them. */
+static double quantile(double share) {
   return bl_phi_quantile(share < 1e-6 ? 1e-6 : share > 1 - 1e-6 ? 1 - 1e-6 : share);
 }
 
-/* C <- (C + d I)/(1 + d), as blica_regularise. */
-void bl_latent_condition(int n, double *cor, double *scratch) {
-  double low = 0, high = 0;
+/* Shrinks the correlations [n,n] until their condition number is at most CONDITION: C <- (C + d I)/(1 + d), as
+ * blica_regularise. scratch: n n + n doubles. */
+static void shrink(int n, double *cor, double *scratch) {
+  double *values = scratch + n * n;
   memcpy(scratch, cor, sizeof(double) * (size_t)(n * n));
-  if (bl_eigen_extremes(n, scratch, scratch + n * n, &low, &high) != 0) return;
+  if (bl_dsyev('N', 'L', n, scratch, n, values) != 0) return;
+  const double low = values[0], high = values[n - 1];
   double shift = (high - CONDITION * low) / (CONDITION - 1);
   if (shift <= 0) return;
   for (int j = 0; j < n; j++)
@@ -71,7 +73,7 @@ typedef struct {
 
 size_t bl_level_scores_work(const bl_series *series) {
   const size_t n = (size_t)series->items, places = (size_t)series->n + n;
-  return 5 * n * n + bl_eigen_work((int)n) + 3 * places + 3 * n;
+  return 5 * n * n + 3 * places + 4 * n;
 }
 
 static int levels_of(const state *t, int i) {
@@ -92,7 +94,7 @@ static void margins(state *t) {
       double next = last ? 0 : bl_series_share(x, t->states, t->stat, t->s, t->prior, bl_plane(x->coding, i) + l);
       if (!last) next = fmin(next, above - LEAST_SHARE);
       t->low[at + l] = l > 0 ? t->high[at + l - 1] : -NO_CUT;
-      t->high[at + l] = last ? NO_CUT : fmax(-bl_latent_quantile(next), t->low[at + l] + LEAST_SHARE);
+      t->high[at + l] = last ? NO_CUT : fmax(-quantile(next), t->low[at + l] + LEAST_SHARE);
       double share = fmax(above - next, LEAST_SHARE);
       t->score[at + l] = (bl_phi_density(t->low[at + l]) - bl_phi_density(t->high[at + l])) / share;
       variance += share * t->score[at + l] * t->score[at + l];
@@ -131,7 +133,7 @@ static void correlations(state *t) {
     t->cor[j + j * n] = 1;
     for (int i = 0; i < j; i++) t->cor[i + j * n] = t->cor[j + i * n] = score_correlation(t, i, j);
   }
-  bl_latent_condition(n, t->cor, t->scratch);
+  shrink(n, t->cor, t->scratch);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < n; i++)
       t->latent[i + j * n] = i == j ? 1 : latent_correlation(t->cor[i + j * n], t->spread[i] * t->spread[j]);
@@ -160,7 +162,7 @@ static void regress(state *t, const bl_group *g) {
   }
 }
 
-static void run_group(state *t, const bl_group *g, double *log_p) {
+static void run_group(state *t, const bl_group *g, double *log_p, int stride) {
   const int n = g->n;
   regress(t, g);
   for (int64_t p = 0; p < g->count; p++) {
@@ -174,12 +176,12 @@ static void run_group(state *t, const bl_group *g, double *log_p) {
       double low = (t->low[at] - mean) * t->root[i], high = (t->high[at] - mean) * t->root[i];
       value += log(fmax(low > 0 ? bl_phi_cdf(-low) - bl_phi_cdf(-high) : bl_phi_cdf(high) - bl_phi_cdf(low), LEAST_P));
     }
-    log_p[(g->offset + p) * t->states + t->s] = value;
+    log_p[(g->offset + p) * stride] = value;
   }
 }
 
 void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
-                     double prior, double *work, double *log_p) {
+                     double prior, double *work, double *log_p, int stride) {
   const int n = series->items, places = series->n + n;
   state t = {.series = series, .n = n, .states = states, .s = s, .stat = stat, .prior = prior, .cor = work};
   t.latent = t.cor + n * n;
@@ -194,5 +196,5 @@ void bl_level_scores(const bl_series *series, const bl_patterns *levels, int sta
   t.scratch = t.high + places;
   margins(&t);
   correlations(&t);
-  for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p);
+  for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p, stride);
 }

@@ -131,7 +131,7 @@ typedef struct {
   bl_states *states;
   size_t size;
   double *log_p; /* patterns rows of S, of the last E-step */
-  double score;  /* as bl_search_score, of the better of the model and of states with correlations of their own */
+  double score;  /* as bl_search_score, of the model */
 } bl_candidate;
 
 /* The best result of rounds that begin at these states. */

@@ -65,20 +65,14 @@ void bl_series_table(const bl_series *series, int states, const double *stat, in
  * growing even where a level has next to no rows. */
 void bl_latent_cuts(int count, const double *threshold, double sd, double *cut);
 
-/* Phi^-1, with shares next to 0 and 1 moved to 1e-6 from them. */
-double bl_latent_quantile(double share);
-
-/* Shrinks the correlations [n,n] until their condition number is at most 100. scratch: n n + bl_eigen_work(n) doubles.
- */
-void bl_latent_condition(int n, double *correlation, double *scratch);
-
-/* ---- log P of rows of items with levels, from a state's pair counts (level_scores.c) ---- */
+/* ---- log P from a state's pair counts (level_scores.c) ---- */
 
 size_t bl_level_scores_work(const bl_series *series); /* doubles that bl_level_scores needs */
-/* log P of every pattern of `levels` (those of the series, numbered alike) in state s of the statistics [S,cells], to
- * which `prior` rows of all states together are added. log_p is patterns rows of S. Callable from a task. */
+/* log P of every pattern of `levels`, whose variables are items of the series, in state s of the statistics [S,cells],
+ * to which `prior` rows of all states together are added; one in each `stride` places of log_p. Callable from a task.
+ */
 void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
-                     double prior, double *work, double *log_p);
+                     double prior, double *work, double *log_p, int stride);
 
 /* ---- log P of every pattern (emission.c) ---- */
 
@@ -98,9 +92,7 @@ blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *emission, int state
 /* From a model with one segment per state: its correlations, with the thresholds of the state's counts. */
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *emission, const blica_model *model, double *log_p);
 
-/* Whether the probabilities that counts give have all pair correlations: up to 10 items of two levels. */
-bool bl_emission_exact(const bl_emission *emission);
-/* What computed the probabilities under a model: "exact", "grid" or "ep". */
+/* What computed the probabilities under a model: grid or ep. */
 blica_engine bl_emission_engine(const bl_emission *emission);
 
 #endif

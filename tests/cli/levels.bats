@@ -127,8 +127,6 @@ P
     run_code 0 loglik m.json mixed.csv --engine $engine --json
     echo "$out" > $engine.json
   done
-  run_code 3 loglik m.json mixed.csv --engine exact
-  says "engine exact is for items with two levels"
   awk -F, -v OFS=, 'NR > 1 { $2 = "" } { print }' mixed.csv > without.csv
   run_code 0 loglik m.json without.csv --json
   echo "$out" > without.json

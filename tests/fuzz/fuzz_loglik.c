@@ -5,7 +5,7 @@
 #include "random_model.h"
 #include "set_word.h"
 
-static const char *const engines[] = {"auto", "grid", "lattice", "ep", "exact"};
+static const char *const engines[] = {"auto", "grid", "lattice", "ep"};
 
 static void check_loglik(blica_ctx *ctx, const blica_model *m, const blica_data *d, const char *engine) {
   blica_loglik_options o = blica_loglik_options_default();

@@ -330,7 +330,7 @@ static void effective_parameters_go_from_none_to_all(void **state) {
   for (int much = 0; much < 2; much++) {
     for (int s = 0; s < 5; s++) p.gauss->samples[s] = much ? 1e8 : 1e-6;
     bl_laplace laplace;
-    assert_int_equal(bl_laplace_at(ctx, &p.criterion, NULL, p.theta, &laplace), BLICA_OK);
+    assert_int_equal(bl_laplace_at(ctx, &p.criterion, p.theta, &laplace), BLICA_OK);
     assert_true(laplace.positive);
     double total = laplace.gamma_mixing + laplace.gamma_variance;
     if (much)
@@ -338,26 +338,6 @@ static void effective_parameters_go_from_none_to_all(void **state) {
     else
       assert_compare(total, <, 0.01);
   }
-  drop(&p);
-}
-
-/* Differences of the gradient, as where there is no information, give the same numbers at exact counts. */
-static void differences_are_the_information(void **state) {
-  (void)state;
-  problem p;
-  bl_laplace by_information, by_differences;
-  bl_evaluator *e;
-  make(&p, 6, 2, 5, 1, MATCHED);
-  go_to_the_truth(&p);
-  p.criterion.precision_mixing = p.criterion.precision_variance = 1;
-  assert_int_equal(bl_evaluator_make(ctx, &p.criterion, &e), BLICA_OK);
-  assert_int_equal(bl_laplace_at(ctx, &p.criterion, e, p.theta, &by_information), BLICA_OK);
-  p.criterion.gauss = NULL;
-  assert_int_equal(bl_laplace_at(ctx, &p.criterion, e, p.theta, &by_differences), BLICA_OK);
-  assert_true(by_differences.positive);
-  assert_compare(fabs(by_differences.gamma_mixing - by_information.gamma_mixing), <, 1e-5);
-  assert_compare(fabs(by_differences.gamma_variance - by_information.gamma_variance), <, 1e-5);
-  bl_evaluator_free(e);
   drop(&p);
 }
 
@@ -446,7 +426,6 @@ int main(void) {
                                      cmocka_unit_test(scoring_ends_at_a_stationary_point),
                                      cmocka_unit_test(columns_invert_most_of_the_information),
                                      cmocka_unit_test(effective_parameters_go_from_none_to_all),
-                                     cmocka_unit_test(differences_are_the_information),
                                      cmocka_unit_test(average_of_a_quadratic_is_exact),
                                      cmocka_unit_test(gradient_of_the_average),
                                      cmocka_unit_test(threads_do_not_change_bits)};

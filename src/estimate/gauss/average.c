@@ -20,90 +20,15 @@ static const double TEMPER = 0.75;
 
 /* ---- Laplace's approximation ---- */
 
-static const double STEP = 1e-4; /* of log v; of A relative to its size */
-static double step_of(double x) {
-  return STEP * fmax(1, fabs(x));
-}
-
-typedef struct {
-  bl_evaluator *e;
-  bl_arrow *h;
-  size_t nk, size;
-  double *theta, *up, *down; /* [size]; theta owns the others */
-} differences;
-
-/* Columns of A: all segments answer. */
-static void mixing_columns(differences *w) {
-  const size_t nk = w->nk, k = (size_t)w->h->layout.k;
-  for (size_t j = 0; j < nk; j++) {
-    const double keep = w->theta[j], step = step_of(keep);
-    w->theta[j] = keep + step;
-    bl_evaluate(w->e, w->theta, w->up);
-    w->theta[j] = keep - step;
-    bl_evaluate(w->e, w->theta, w->down);
-    w->theta[j] = keep;
-    for (size_t i = 0; i < nk; i++) w->h->mixing[i + nk * j] = (w->up[i] - w->down[i]) / (2 * step);
-    for (size_t i = 0; i < k * (size_t)w->h->layout.u; i++)
-      w->h->cross[j + nk * i] = (w->up[nk + i] - w->down[nk + i]) / (2 * step);
-  }
-  for (size_t j = 0; j < nk; j++)
-    for (size_t i = 0; i < j; i++)
-      w->h->mixing[j + nk * i] = 0.5 * (w->h->mixing[i + nk * j] + w->h->mixing[j + nk * i]);
-}
-
-/* Columns of log v, one source at a time and all segments at once: a segment answers to its own alone. */
-static void variance_columns(differences *w) {
-  const size_t k = (size_t)w->h->layout.k, u = (size_t)w->h->layout.u;
-  double *log_v = w->theta + w->nk;
-  for (size_t j = 0; j < k; j++) {
-    for (size_t s = 0; s < u; s++) log_v[k * s + j] += STEP;
-    bl_evaluate(w->e, w->theta, w->up);
-    for (size_t s = 0; s < u; s++) log_v[k * s + j] -= 2 * STEP;
-    bl_evaluate(w->e, w->theta, w->down);
-    for (size_t s = 0; s < u; s++) {
-      log_v[k * s + j] += STEP;
-      for (size_t i = 0; i < k; i++)
-        w->h->local[i + k * (j + k * s)] = (w->up[w->nk + k * s + i] - w->down[w->nk + k * s + i]) / (2 * STEP);
-    }
-  }
-  for (size_t s = 0; s < u; s++)
-    for (size_t j = 0; j < k; j++)
-      for (size_t i = 0; i < j; i++) {
-        double *block = w->h->local + k * k * s;
-        block[j + k * i] = 0.5 * (block[i + k * j] + block[j + k * i]);
-      }
-}
-
-/* The Hessian by differences of the gradient, without free scales: log v_s meets only A and itself, so that one
- * difference serves the same source of all segments. */
-static blica_status hessian_by_differences(blica_ctx *ctx, bl_evaluator *e, const double *theta, bl_arrow *h) {
-  blica_status status;
-  differences w = {.e = e, .h = h, .nk = bl_local(&h->layout, 0), .size = bl_layout_size(&h->layout)};
-  TRY(bl_alloc(ctx, w.size, &w.theta));
-  TRY(bl_alloc_for(ctx, w.theta, w.size, &w.up));
-  TRY(bl_alloc_for(ctx, w.theta, w.size, &w.down));
-  memcpy(w.theta, theta, w.size * sizeof *theta);
-  mixing_columns(&w);
-  variance_columns(&w);
-done:
-  bl_free(w.theta);
-  return status;
-}
-
-blica_status bl_laplace_at(blica_ctx *ctx, const bl_criterion *c, bl_evaluator *e, const double *theta,
-                           bl_laplace *out) {
+blica_status bl_laplace_at(blica_ctx *ctx, const bl_criterion *c, const double *theta, bl_laplace *out) {
   blica_status status;
   const bl_layout *p = &c->layout;
   bl_arrow h;
-  bool filled = true;
   double trace_mixing, trace_local;
   memset(out, 0, sizeof *out);
   TRY(bl_arrow_make(ctx, p, &h));
-  if (c->gauss)
-    filled = bl_arrow_inform(&h, c, theta);
-  else
-    TRY(hessian_by_differences(ctx, e, theta, &h));
-  out->positive = filled && bl_arrow_factor(&h) && bl_arrow_traces(&h, &trace_mixing, &trace_local);
+  out->positive =
+      bl_arrow_inform(&h, c, theta) && bl_arrow_factor(&h) && bl_arrow_traces(&h, &trace_mixing, &trace_local);
   if (out->positive) {
     out->gamma_mixing = (double)p->n * p->k - c->precision_mixing * trace_mixing;
     out->gamma_variance = (double)p->k * p->u - c->precision_variance * trace_local;

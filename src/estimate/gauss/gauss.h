@@ -57,7 +57,7 @@ typedef struct {
   bl_layout layout;
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors of A and of log v; 0: none */
   double row_power;                            /* p of docs/method.md, equation 32 */
-  const bl_gauss *gauss; /* whose Fisher's information stands for that of all terms but the priors; NULL: none */
+  const bl_gauss *gauss; /* whose Fisher's information stands for that of all terms but the priors */
   int terms;
   bl_term term[BL_MOST_TERMS]; /* all but the priors */
 } bl_criterion;

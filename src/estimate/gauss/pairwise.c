@@ -125,6 +125,7 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   bl_gauss_fit fit = {.problem = problem};
   bl_layout *layout = &fit.criterion.layout;
   BL_OWNED bl_tables *tables = NULL;
+  BL_OWNED bl_gauss *gauss = NULL;
   *means_done = bl_coding_ordinal(model->coding);
   if (*means_done) return estimate_levels(ctx, problem, model);
   *layout =
@@ -132,6 +133,8 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   MUST(bl_tables_make(ctx, layout, problem->counts, model->thresholds, &tables));
   for (int s = 0; s < model->u; s++) tables->weight[s] = 0.5 * problem->options->likelihood_power;
   bl_criterion_add(&fit.criterion, bl_tables_term(tables));
+  MUST(bl_gauss_make(ctx, layout, problem->cor, NULL, problem->options->likelihood_power, &gauss));
+  fit.criterion.gauss = gauss; /* what the tables tell is about what their correlations do */
   const bool many = (size_t)model->n * (size_t)model->k > BL_LAPLACE_MAX;
   return many ? run_from_matched(ctx, &fit, model) : bl_gauss_fit_run(ctx, &fit, model);
 }

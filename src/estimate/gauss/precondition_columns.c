@@ -142,7 +142,6 @@ static blica_status by_columns_make(blica_ctx *ctx, const bl_criterion *criterio
 blica_status bl_preconditioner_make(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out) {
   const bl_layout *p = &criterion->layout;
   *out = (bl_preconditioner){.own = NULL};
-  if (!criterion->gauss) return BLICA_OK;
   if (p->locals > p->k) return by_columns_make(ctx, criterion, out);
   if (bl_precondition_whole_fits(criterion)) return bl_precondition_whole(ctx, criterion, out);
   return bl_precondition_rows_fits(p) ? bl_precondition_rows(ctx, criterion, out) : BLICA_OK;

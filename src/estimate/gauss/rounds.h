@@ -66,9 +66,8 @@ typedef struct {
   bool positive;
   double gamma_mixing, gamma_variance;
 } bl_laplace;
-/* H is Fisher's information, or where there is none the Hessian by differences of the gradient. */
-blica_status bl_laplace_at(blica_ctx *ctx, const bl_criterion *criterion, bl_evaluator *e, const double *theta,
-                           bl_laplace *out);
+/* H is Fisher's information of the criterion's Gaussian likelihood. */
+blica_status bl_laplace_at(blica_ctx *ctx, const bl_criterion *criterion, const double *theta, bl_laplace *out);
 
 /* The criterion averaged over normal distributions of the log-variances, of whose variance a share counts; at first
  * they have no width. Borrows criterion and e; seed: of the pairs of points at which it is evaluated, at most `pairs`.

@@ -82,7 +82,7 @@ static blica_status effective_parameters(bl_run *r, bl_laplace *out) {
   const bl_layout *p = &r->fit->criterion.layout;
   *out = (bl_laplace){true, (double)p->n * p->k, (double)p->k * p->u};
   if (p->n * p->k > BL_LAPLACE_MAX) return BLICA_OK;
-  return bl_laplace_at(r->start->ctx, &r->fit->criterion, r->evaluator, r->start->theta, out);
+  return bl_laplace_at(r->start->ctx, &r->fit->criterion, r->start->theta, out);
 }
 
 /* One update of the scales; *settled when they hardly change any more. */
@@ -252,7 +252,7 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
                        .size = bl_layout_size(p),
                        .constant = fit->constant,
                        .factor = 1,
-                       .side_by_side = fit->criterion.gauss && fit->criterion.gauss->lanes && o->starts > 1,
+                       .side_by_side = fit->criterion.gauss->lanes && o->starts > 1,
                        .keep = true,
                        .n = p->n,
                        .k = p->k};

@@ -190,7 +190,7 @@ static void apply_whole(void *own, double *g) {
 }
 
 bool bl_precondition_whole_fits(const bl_criterion *c) {
-  return c->gauss && c->layout.locals == c->layout.k && (int64_t)c->layout.n * c->layout.k <= WHOLE_MOST &&
+  return c->layout.locals == c->layout.k && (int64_t)c->layout.n * c->layout.k <= WHOLE_MOST &&
          c->precision_mixing > 0 && c->precision_variance > 0;
 }
 

@@ -20,7 +20,6 @@
 #include "estimate/multistart.h"
 #include "num/lbfgs.h"
 #include "num/rectangles/mvn.h"
-#include "num/rectangles/plackett.h"
 
 enum {
   HISTORY = 40,
@@ -31,14 +30,8 @@ enum {
   FINE_POINTS = 512,      /* up to FEW variables; beyond, half as many */
   RECORDED_POINTS = 1024, /* at most, on 8 shifts: what some twenty evaluations cost */
   FEW = 8,
-  COARSE_NODES = 3, /* of the reduction: log-likelihoods to about 0.01 */
-  FINE_NODES = 5,   /* to 1e-5; beyond FEW_NODES variables one less */
-  FEW_NODES = 6,
-  MORE_NODES = 4, /* where line searches fail */
-  MOST_NODES = 17,
   CONFIRM_ROUNDS = 4 /* of minimising again, by finer integrals */
 };
-#define LARGEST_WORK 1e9 /* exponentials of an evaluation by reduction */
 #define COARSE_TOLERANCE 1e-6
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
@@ -316,37 +309,20 @@ static blica_status report(blica_ctx *ctx, const run *r, blica_fit_report *fit) 
   TRY(bl_mle_report(ctx, m, r->loglik_error, r->shift, fit));
   if (!isnan(r->gradient_error)) TRY(bl_report_note(ctx, fit, "gradient_error", r->gradient_error));
   if (m->engine == BLICA_ENGINE_LATTICE) TRY(bl_report_note(ctx, fit, "lattice_points", m->accuracy.points));
-  if (m->engine == BLICA_ENGINE_EXACT) fit->quadrature_nodes = m->accuracy.nodes;
 done:
   return status;
 }
 
-/* The reduction's gradient is that of the integrals, not of the rule: near singular covariances too few nodes make it
- * disagree with the values, and line searches fail. */
-static bool may_refine(const run *r) {
-  const bl_mle *m = r->m;
-  const int nodes = m->accuracy.nodes + MORE_NODES;
-  return m->engine == BLICA_ENGINE_EXACT && nodes <= MOST_NODES &&
-         4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded && !bl_start_stopped(r->start) &&
-         r->start->iterations < r->options->max_iterations;
-}
-
 /* Until the gradient is small in the optimiser's scale or in the standard one; confirm() sees to the latter. */
 static blica_status minimise_finely(run *r, double *theta) {
-  const double tolerance = r->options->tolerance;
   blica_status status;
   BL_OWNED double *gradient = NULL;
   TRY(bl_alloc(r->start->ctx, r->m->size, &gradient));
-  for (;;) {
-    TRY(minimise(r, theta, tolerance));
-    if (r->start->record.gradient <= tolerance || bl_start_stopped(r->start)) break;
-    double value = bl_mle_eval(r->m, theta, gradient);
-    r->start->record.evaluations++;
-    if (bl_start_unfinished(r->start)) break;
-    r->start->record.gradient = bl_mle_slope(r->m, theta, gradient, value);
-    if (r->start->record.gradient <= tolerance || !may_refine(r)) break;
-    r->m->accuracy.nodes += MORE_NODES;
-  }
+  TRY(minimise(r, theta, r->options->tolerance));
+  if (r->start->record.gradient <= r->options->tolerance || bl_start_stopped(r->start)) goto done;
+  const double value = bl_mle_eval(r->m, theta, gradient);
+  r->start->record.evaluations++;
+  if (!bl_start_unfinished(r->start)) r->start->record.gradient = bl_mle_slope(r->m, theta, gradient, value);
 done:
   return status;
 }
@@ -378,13 +354,11 @@ static blica_status run_start(bl_start *s) {
   r->start = s;
   m->accuracy.points = COARSE_POINTS;
   m->accuracy.grid_error = COARSE_GRID;
-  m->accuracy.nodes = COARSE_NODES;
   TRY(best_start(r, s->theta));
   TRY(bl_mle_order(m, s->theta));
   if (m->engine != BLICA_ENGINE_EP) TRY(minimise_coarsely(r, s->theta));
   m->accuracy.points = m->n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
   m->accuracy.grid_error = FINE_GRID;
-  m->accuracy.nodes = m->n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
   r->unbounded = false;
   TRY(minimise_finely(r, s->theta));
   if (s->record.gradient <= tolerance) TRY(confirm(r, s->theta));

@@ -2,20 +2,19 @@
  *
  * Near the end it is the integrals, not the optimiser, that keep the gradient from 0: where patterns are rare, an error
  * of 1e-5 in a probability is a large part of it. Grid: its error falls in proportion to what is asked for, so a rule
- * asked for 1e-4 of the error is off by 1e-4 of what the former was seen to be. Reduction: of three rules in a row, the
- * errors fall geometrically. Rules grow finer until what is left is a tenth of the tolerance. Lattice: no finer rule is
+ * asked for 1e-4 of the error is off by 1e-4 of what the former was seen to be. Rules grow finer until what
+ * is left is a tenth of the tolerance. Lattice: no finer rule is
  * in reach; other shifts show how far the one in use is off. Checked: tests/stress/test_torture.c against differences
  * of blica_loglik. */
 #include <math.h>
 #include <string.h>
 
 #include "estimate/mle/mle.h"
-#include "num/rectangles/plackett.h"
+#include "num/rectangles/mvn.h"
 
 enum { SHIFTS = 4, MOST_STEPS = 4 };
 #define GRID_STEP 1e-4 /* from one grid to the next */
 #define GRID_LEAST 1e-17
-#define LARGEST_WORK 4e9 /* exponentials of one evaluation by reduction: seconds */
 
 static double mean_variance(const bl_mle *m, const double *theta, int j) {
   double mean = 0;
@@ -63,38 +62,26 @@ static double difference(const bl_mle *m, const double *theta, double *a, const 
   return bl_mle_slope(m, theta, a, value);
 }
 
-/* The next finer rule; false when there is none. */
-static bool refine(const bl_mle *m, bl_accuracy *accuracy) {
-  if (m->engine == BLICA_ENGINE_GRID) {
-    accuracy->grid_error *= GRID_STEP;
-    return accuracy->grid_error >= GRID_LEAST;
-  }
-  accuracy->nodes += 2;
-  return accuracy->nodes <= BL_PLACKETT_NODES && 4 * m->u * bl_plackett_cost(m->n, accuracy->nodes) <= LARGEST_WORK;
-}
-
-static void by_rules(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *f) {
-  double before = NAN;
+/* Grids, each finer than the last. */
+static void by_grids(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *f) {
   for (int step = 0; step < MOST_STEPS; step++) {
     bl_accuracy next = f->accuracy;
-    if (!refine(m, &next)) return;
+    next.grid_error *= GRID_STEP;
+    if (next.grid_error < GRID_LEAST) return;
     double value = evaluate(m, &next, theta, f->other);
     if (!isfinite(value)) return;
-    double off = difference(m, theta, f->gradient, f->other, value); /* of the rule before */
+    f->error = GRID_STEP * difference(m, theta, f->gradient, f->other, value); /* the last was off by the difference */
     memcpy(f->gradient, f->other, sizeof(double) * m->size);
     f->value = value;
     f->accuracy = next;
-    double rate = m->engine == BLICA_ENGINE_GRID ? GRID_STEP : fmin(1.0, off / before);
-    f->error = isnan(rate) ? off : off * rate;
     if (f->error <= 0.1 * tolerance) return;
-    before = off;
   }
 }
 
 /* Root mean square over the parameters of what a Newton step by the mean gradient moves them, in standard errors. */
-static double shift_of(const bl_mle *m, const bl_mle_fine *f) {
+static double shift_of(bl_mle *m, const double *theta, const bl_mle_fine *f) {
   double square = 0.0, *step = f->squares;
-  if (!m->information) return NAN;
+  if (!m->information || bl_information_make(m->ctx, m->information, m, theta, true) != BLICA_OK) return NAN;
   memcpy(step, f->gradient, sizeof(double) * m->size);
   bl_information_solve(m->information, step);
   for (size_t i = 0; i < m->size; i++) square += f->gradient[i] * step[i];
@@ -122,7 +109,7 @@ static void by_shifts(bl_mle *m, const double *theta, bl_mle_fine *f) {
     f->other[i] = fabs(sum[i]) + 2.0 * sqrt(variance);
   }
   f->error = bl_mle_slope(m, theta, f->other, value);
-  f->shift = shift_of(m, f);
+  f->shift = shift_of(m, theta, f);
 }
 
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *f) {
@@ -134,7 +121,7 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
   if (isnan(f->error)) {
     f->accuracy = m->accuracy;
     f->value = evaluate(m, &f->accuracy, theta, f->gradient);
-    by_rules(m, theta, tolerance, f);
+    by_grids(m, theta, tolerance, f);
   } else {
     f->value = evaluate(m, &f->accuracy, theta, f->gradient);
   }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "estimate/mle/mle.h"
+#include "num/linear/blas.h"
 
 #define ROUGH_GRID 1e-3 /* error of a probability */
 #define RIDGE 1e-6      /* of the mean diagonal, where there is no prior */
@@ -16,11 +17,11 @@ struct bl_information {
   int n, k, u, global, local; /* parameters of all segments: nk + cuts; of one: 2k */
   double *global_part;        /* [global,global,u] of each segment, then Schur parts */
   double *corner;             /* [global,global] Cholesky factor of the Schur complement */
-  double *side;               /* [global,local,u], row-major global x local; then side times block^-1 */
+  double *side;               /* [global,local,u]; then side times the inverse of the factor's transpose */
   double *block;              /* [local,local,u] Cholesky factors */
   int threads;
   bl_share share; /* of the segments among ranks */
-  double *score;  /* [(global + local) PATTERNS, threads] */
+  double *score;  /* [PATTERNS,global + local] per thread */
   const bl_mle *m;
   const double *theta;
 };
@@ -90,86 +91,47 @@ static void parameter_score(const bl_information *f, const bl_scores *t, int64_t
     }
 }
 
-static double dot(const double *a, const double *b, int64_t count) {
-  double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    s0 += a[i] * b[i];
-    s1 += a[i + 1] * b[i + 1];
-    s2 += a[i + 2] * b[i + 2];
-    s3 += a[i + 3] * b[i + 3];
-  }
-  for (; i < count; i++) s0 += a[i] * b[i];
-  return (s0 + s1) + (s2 + s3);
-}
-
 static void add_scores(const bl_scores *t, int thread, void *user) {
   bl_information *f = user;
-  int global = f->global, local = f->local, s = t->group->segment;
-  double *score = f->score + (size_t)thread * (size_t)(global + local) * PATTERNS;
-  double *part = f->global_part + (size_t)s * global * global, *side = f->side + (size_t)s * global * local;
-  double *block = f->block + (size_t)s * local * local;
+  const int b = f->global, l = f->local, s = t->group->segment;
+  double *score = f->score + (size_t)thread * (size_t)(b + l) * PATTERNS, *own = score + (size_t)b * PATTERNS;
+  double *side = f->side + (size_t)s * b * l;
   for (int64_t low = 0; low < t->count; low += PATTERNS) {
-    int64_t count = t->count - low < PATTERNS ? t->count - low : PATTERNS;
+    const int count = t->count - low < PATTERNS ? (int)(t->count - low) : PATTERNS;
     for (int64_t r = 0; r < count; r++) parameter_score(f, t, low + r, s, score + r, PATTERNS);
-    for (int i = 0; i < global + local; i++)
-      for (int j = 0; j <= i; j++) {
-        double sum = dot(score + (size_t)i * PATTERNS, score + (size_t)j * PATTERNS, count);
-        if (i < global)
-          part[(size_t)i * global + j] += sum;
-        else if (j < global)
-          side[(size_t)j * local + (i - global)] += sum;
-        else
-          block[(i - global) * local + (j - global)] += sum;
-      }
+    bl_dsyrk('L', 'T', b, count, 1, score, PATTERNS, 1, f->global_part + (size_t)s * b * b, b);
+    bl_dgemm('T', 'N', b, l, count, 1, score, PATTERNS, own, PATTERNS, 1, side, b);
+    bl_dsyrk('L', 'T', l, count, 1, own, PATTERNS, 1, f->block + (size_t)s * l * l, l);
   }
 }
 
-static void cholesky(int n, double *a) {
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j <= i; j++) {
-      double sum = a[(size_t)i * n + j] - dot(a + (size_t)i * n, a + (size_t)j * n, j);
-      if (i == j)
-        a[(size_t)i * n + i] = sqrt(fmax(sum, 1e-12 * fabs(a[(size_t)i * n + i]) + 1e-300));
-      else
-        a[(size_t)i * n + j] = sum / a[(size_t)j * n + j];
-    }
-}
-
-static void forward(int n, const double *l, double *x) {
-  for (int i = 0; i < n; i++) x[i] = (x[i] - dot(l + (size_t)i * n, x, i)) / l[(size_t)i * n + i];
-}
-
-static void backward(int n, const double *l, double *x) {
-  for (int i = n - 1; i >= 0; i--) {
-    x[i] /= l[(size_t)i * n + i];
-    for (int j = 0; j < i; j++) x[j] -= l[(size_t)i * n + j] * x[i];
-  }
-}
-
-static void add_diagonal(int n, double *a, double precision) {
+static void add_ridge(int n, double *a) {
   double trace = 0.0;
   for (int i = 0; i < n; i++) trace += a[(size_t)i * n + i];
-  for (int i = 0; i < n; i++) a[(size_t)i * n + i] += precision + RIDGE * (trace / n + 1.0);
+  for (int i = 0; i < n; i++) a[(size_t)i * n + i] += RIDGE * (trace / n + 1.0);
 }
 
-/* Factors segment s: side rows become L^-1 side', and part the segment's Schur complement. */
+/* The factor of a, or I where rounding has spoiled it: it is a metric. */
+static void factor(int n, double *a) {
+  if (bl_dpotrf('L', n, a, n) == 0) return;
+  memset(a, 0, sizeof(double) * (size_t)n * (size_t)n);
+  for (int i = 0; i < n; i++) a[(size_t)i * n + i] = 1.0;
+}
+
+/* Factors segment s: side becomes side L'^-1, and part the segment's Schur complement. */
 static void eliminate(int64_t item, int thread, void *user) {
   bl_information *f = user;
-  int global = f->global, local = f->local, k = f->k;
-  double *part = f->global_part + (size_t)item * global * global, *side = f->side + (size_t)item * global * local;
-  double *block = f->block + (size_t)item * local * local;
+  const int b = f->global, l = f->local, k = f->k;
+  double *side = f->side + (size_t)item * b * l, *block = f->block + (size_t)item * l * l;
   (void)thread;
-  add_diagonal(local, block, 0.0);
+  add_ridge(l, block);
   for (int j = 0; j < k; j++) {
-    block[j * local + j] += f->m->precision_variance;
-    block[(k + j) * local + k + j] += f->m->precision_mean;
+    block[j * l + j] += f->m->precision_variance;
+    block[(k + j) * l + k + j] += f->m->precision_mean;
   }
-  cholesky(local, block);
-  for (int i = 0; i < global; i++) forward(local, block, side + (size_t)i * local);
-  for (int i = 0; i < global; i++)
-    for (int j = 0; j <= i; j++)
-      part[(size_t)i * global + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
+  factor(l, block);
+  bl_dtrsm('R', 'L', 'T', 'N', b, l, 1, block, l, side, b);
+  bl_dsyrk('L', 'N', b, l, -1, side, b, 1, f->global_part + (size_t)item * b * b, b);
 }
 
 blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta, bool rough) {
@@ -188,29 +150,25 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->global_part, b * b};
   TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
   memcpy(f->corner, f->global_part, sizeof(double) * b * b);
-  add_diagonal(f->global, f->corner, 0.0);
+  add_ridge(f->global, f->corner);
   for (int i = 0; i < f->n * f->k; i++) f->corner[(size_t)i * b + i] += m->precision_mixing;
-  cholesky(f->global, f->corner);
+  factor(f->global, f->corner);
 done:
   return status;
 }
 
 void bl_information_solve(const bl_information *f, double *d) {
-  int global = f->global, local = f->local;
+  const int b = f->global, l = f->local;
   for (int s = 0; s < f->u; s++) {
-    double *own = d + global + (size_t)s * local;
-    const double *side = f->side + (size_t)s * global * local;
-    forward(local, f->block + (size_t)s * local * local, own);
-    for (int i = 0; i < global; i++) d[i] -= dot(side + (size_t)i * local, own, local);
+    double *own = d + b + (size_t)s * l;
+    bl_dtrsv('L', 'N', 'N', l, f->block + (size_t)s * l * l, l, own, 1);
+    bl_dgemv('N', b, l, -1, f->side + (size_t)s * b * l, b, own, 1, 1, d, 1);
   }
-  forward(global, f->corner, d);
-  backward(global, f->corner, d);
+  bl_dpotrs('L', b, 1, f->corner, b, d, b);
   for (int s = 0; s < f->u; s++) {
-    double *own = d + global + (size_t)s * local;
-    const double *side = f->side + (size_t)s * global * local;
-    for (int i = 0; i < global; i++)
-      for (int j = 0; j < local; j++) own[j] -= side[(size_t)i * local + j] * d[i];
-    backward(local, f->block + (size_t)s * local * local, own);
+    double *own = d + b + (size_t)s * l;
+    bl_dgemv('T', b, l, -1, f->side + (size_t)s * b * l, b, d, 1, 1, own, 1);
+    bl_dtrsv('L', 'T', 'N', l, f->block + (size_t)s * l * l, l, own, 1);
   }
 }
 

@@ -7,15 +7,14 @@
 #include "num/rectangles/mvn.h"
 
 /* Where one engine becomes faster than the other, for a gradient. */
-enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 12 };
+enum { GRID_VARIABLES = 20, LATTICE_VARIABLES = 12 };
 enum { LARGEST_GLOBAL = 600 };
 static const double LARGEST_METRIC = 1 << 25; /* doubles of the information matrices of all segments */
 /* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well.
  * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
 static const double STEEPEST = 22500;
 
-static blica_engine choose_engine(int n, int k, bool ordinal) {
-  if (!ordinal && n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES)) return BLICA_ENGINE_EXACT;
+static blica_engine choose_engine(int n, int k) {
   if (k <= 2 && n <= GRID_VARIABLES) return BLICA_ENGINE_GRID;
   return n <= LATTICE_VARIABLES ? BLICA_ENGINE_LATTICE : BLICA_ENGINE_EP;
 }
@@ -35,7 +34,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
   const double global = (double)m->n * k + (double)m->cuts;
   const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;
-  m->engine = choose_engine(m->n, k, ordinal);
+  m->engine = choose_engine(m->n, k);
   TRY(bl_alloc(ctx, (size_t)data->n, &m->column)); /* owns the other arrays */
   TRY(bl_alloc_for(ctx, m->column, (size_t)m->u, &m->segment));
   for (int p = 0; p < data->n; p++) m->column[p] = p;

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "num/linear/blas.h"
 #include "num/rectangles/lattice_vector.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
@@ -88,31 +89,10 @@ static void lattice(int dimensions, int points, int first, int count, uint64_t s
   }
 }
 
-/* x <- L^-T x for `columns` columns of length n standing one after the other. */
-static void solve_transposed(int n, const double *l, double *x, int columns) {
-  for (int c = 0; c < columns; c++, x += n)
-    for (int i = n - 1; i >= 0; i--) {
-      double sum = x[i];
-      for (int j = i + 1; j < n; j++) sum -= l[j * n + i] * x[j];
-      x[i] = sum / l[i * n + i];
-    }
-}
-
-static void transpose(int n, double *x) {
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < i; j++) {
-      double t = x[i * n + j];
-      x[i * n + j] = x[j * n + i];
-      x[j * n + i] = t;
-    }
-}
-
-/* L^-T X L^-1 in place. */
+/* x <- L^-T x L^-1, or its transpose. By columns, L' is l. */
 static void sandwich(int n, const double *l, double *x) {
-  transpose(n, x);
-  solve_transposed(n, l, x, n);
-  transpose(n, x);
-  solve_transposed(n, l, x, n);
+  bl_dtrsm('L', 'U', 'N', 'N', n, n, 1, l, n, x, n);
+  bl_dtrsm('R', 'U', 'T', 'N', n, n, 1, l, n, x, n);
 }
 
 /* From the gradient in slope and offset to that in mean and cov: first to L, then back through the
@@ -179,7 +159,7 @@ static void scores(const bl_mvn_tree *tree, double *first, double *second, const
   int n = tree->n;
   const int *order = tree->order;
   for (int i = 0; i < n; i++) second[i * n + i] -= 1.0;
-  solve_transposed(n, work->cholesky, first, 1);
+  bl_dtrsv('U', 'N', 'N', n, work->cholesky, n, first, 1);
   sandwich(n, work->cholesky, second);
   for (int i = 0; i < n; i++) {
     mean[order[i]] = first[i];

@@ -74,8 +74,8 @@ static void rows_add_up(void **state) {
   level_rows y = draw_level_rows(N, SEGMENTS, ROWS, two, 0.2, 4);
   blica_data *data = pack_level_rows(&y);
   blica_model *m = model_of(data);
-  double sum[3] = {0};
-  static const char *const engines[3] = {"grid", "exact", "ep"};
+  double sum[3] = {0}, error[3] = {1e-6, 0, 1e-6}; /* the lattice differs by what it states */
+  static const char *const engines[3] = {"grid", "lattice", "ep"};
   for (int e = 0; e < 3; e++) {
     level_rows part = y;
     part.rows = FEW;
@@ -90,14 +90,17 @@ static void rows_add_up(void **state) {
       blica_data *single = pack_level_rows(&one);
       blica_loglik_result *own = evaluate(m, single, engines[e], 1e-8, 1);
       sum[e] += own->total;
+      if (e == 1) error[e] += own->total_error;
       blica_loglik_result_free(own);
       blica_data_free(single);
     }
-    assert_compare(fabs(sum[e] - all->total), <, 1e-6);
+    if (e == 1) error[e] += all->total_error;
+    assert_compare(fabs(sum[e] - all->total), <, error[e]);
     blica_loglik_result_free(all);
     blica_data_free(few);
   }
-  assert_compare(fabs(sum[0] - sum[1]), <, 1e-5); /* two engines that share no code */
+  assert_compare(fabs(sum[0] - sum[1]), <, error[1]); /* two engines that share no code */
+  assert_compare(error[1], <, 0.05);
   assert_compare(fabs(sum[0] - sum[2]), <, 0.05 * FEW);
   blica_model_free(m);
   blica_data_free(data);
@@ -120,19 +123,20 @@ static void long_work_is_announced(void **state) {
   blica_simulate_options simulate = blica_simulate_options_default();
   blica_model *m;
   blica_data *data;
-  simulate.variables = 12, simulate.sources = 2, simulate.segments = 400, simulate.samples = 20;
+  simulate.variables = 12, simulate.sources = 3, simulate.segments = 400, simulate.samples = 20;
+  simulate.mixing_range = 9; /* the nodes of a grid grow with loadings */
   assert_int_equal(blica_simulate(ctx, &simulate, &m, &data, NULL), BLICA_OK);
   blica_set_threads(ctx, 1);
   blica_set_warn(ctx, keep_warning, NULL);
-  blica_loglik_result_free(evaluate(m, data, "grid", 1e6, 1));
+  blica_loglik_result_free(evaluate(m, data, "lattice", 1e6, 1));
   blica_loglik_result_free(evaluate(m, data, "ep", 0, 1));
   assert_string_equal(announced, "");
   blica_loglik_options o = blica_loglik_options_default();
   blica_loglik_result *r;
-  o.engine = BLICA_ENGINE_EXACT;
+  o.engine = BLICA_ENGINE_GRID;
   blica_set_poll(ctx, stop_at_once, NULL);
   assert_int_equal(blica_loglik(ctx, m, data, &o, &r), BLICA_ERR_INTERRUPTED);
-  assert_non_null(strstr(announced, "by engine exact will take about "));
+  assert_non_null(strstr(announced, "by engine grid will take about "));
   assert_non_null(strstr(announced, "minutes or more"));
   assert_non_null(strstr(announced, "engine ep is faster"));
   blica_set_poll(ctx, NULL, NULL);

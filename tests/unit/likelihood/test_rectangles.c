@@ -313,7 +313,6 @@ static void test_engines(void **state) {
   (void)state;
   double at[BLICA_ENGINE_EP + 1];
   for (int e = BLICA_ENGINE_GRID; e <= BLICA_ENGINE_EP; e++) {
-    if (e == BLICA_ENGINE_EXACT) continue; /* of two levels */
     problem *p = make_problem((blica_engine)e, true);
     at[e] = value(p);
     drop(p);

@@ -84,7 +84,6 @@ static blica_model *full_model(int n, int k, int u) {
                               .constant_columns = 9,
                               .prior_mixing = 2.0 / 7,
                               .prior_variance = INFINITY,
-                              .quadrature_nodes = 11,
                               .n_notes = 2,
                               .n_options = 2};
   assert_int_equal(bl_alloc(ctx, 2, &m->fit.starts), BLICA_OK);
@@ -149,7 +148,6 @@ static void same_report(const blica_fit_report *a, const blica_fit_report *b, si
     assert_true(x->iterations == y->iterations && x->evaluations == y->evaluations && x->stop == y->stop);
   }
   same(2, &a->prior_mixing, &b->prior_mixing);
-  assert_int_equal(a->quadrature_nodes, b->quadrature_nodes);
   assert_int_equal(a->n_notes, b->n_notes);
   for (int i = 0; i < a->n_notes; i++) {
     assert_string_equal(a->notes[i].name, b->notes[i].name);
