@@ -10,9 +10,9 @@
  * scale; half its trace over the squared length of the column is the expected 1 - cosine (docs/methods.md).
  * With priors their precision is added: the expected error over models drawn from the priors, to first order, which is
  * what methods that learn priors can reach (van Trees 1968).
- * Expectations: over all 2^n patterns, by probabilities and scores of a large lattice, up to n = MOST_EXACT; beyond,
- * over ROWS simulated rows a segment with the scores of expectation propagation, which are off by a few per cent at
- * most. Checked: against the error of fits to many rows in tests/recovery/test_bound.c. */
+ * Expectations: over all 2^n patterns up to n = MOST_EXACT; beyond, over ROWS simulated rows a segment. Probabilities
+ * and scores are those of expectation propagation, which are off by a few per cent at most. Checked: against the error
+ * of fits to many rows in tests/recovery/test_bound.c. */
 #include "bound.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@
 #include "num/linear/blas.h"
 #include "num/rectangles/mvn.h"
 
-enum { MOST_EXACT = 8, ROWS = 4000, POINTS = 4096, TOGETHER = 256 };
+enum { MOST_EXACT = 8, ROWS = 4000, TOGETHER = 256 };
 static const double RIDGE = 1e-9; /* of the mean diagonal: holds the scales of columns, whose part is left out */
 
 typedef struct {
@@ -127,16 +127,14 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   const int segment = 0;
   const blica_model *m = w->model;
   bl_params params = {w->n, w->k, 1, m->link, m->mixing, m->variances, m->means, m->cuts, NULL};
-  bl_accuracy accuracy = {.points = POINTS, .seed = 1};
   w->exact = w->n <= MOST_EXACT, w->total = 0;
   memset(w->moments, 0, sizeof(double) * (size_t)w->size * (size_t)w->size);
   memset(w->sums, 0, sizeof(double) * (size_t)w->size);
   TRY(w->exact ? enumerate(ctx, w->n, &patterns) : simulate(ctx, w, seed, &patterns));
-  TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, w->exact ? BLICA_ENGINE_LATTICE : BLICA_ENGINE_EP,
-                         POINTS, &l));
+  TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, BLICA_ENGINE_EP, BL_MVN_BLOCK, &l));
   TRY(bl_share_alone(ctx, 1, &share));
   TRY(bl_likelihood_order(ctx, l, &params));
-  TRY(bl_likelihood_scores(ctx, l, &params, &accuracy, &share, add_rows, w));
+  TRY(bl_likelihood_scores(ctx, l, &params, &share, add_rows, w));
   for (int j = 0; j < w->size; j++)
     for (int i = j; i < w->size; i++) {
       size_t at = (size_t)i + (size_t)j * (size_t)w->size;

@@ -37,10 +37,9 @@ blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, bl_worksp
   if (l->engine == BLICA_ENGINE_LATTICE) {
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
-    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, BL_TASK_ROWS, false, &workspace->lattice));
-  } else {
-    TRY(bl_alloc_for(ctx, workspace, grid > ep ? grid : ep, &workspace->engine));
+    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, BL_TASK_ROWS, &workspace->lattice));
   }
+  TRY(bl_alloc_for(ctx, workspace, grid > ep ? grid : ep, &workspace->engine));
   if (l->engine == BLICA_ENGINE_EP) TRY(bl_workspace_scores(ctx, l, workspace)); /* its gradient is a sum of scores */
 done:
   if (status != BLICA_OK) {
@@ -57,14 +56,6 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, bl_work
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
   if (l->patterns->ordinal) MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
-  if (l->engine == BLICA_ENGINE_LATTICE) {
-    MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
-    MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
-    MUST(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
-    bl_free(workspace->lattice);
-    workspace->lattice = NULL;
-    MUST(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, BL_TASK_ROWS, true, &workspace->lattice));
-  }
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * (1 + k)), &workspace->score));
   return BLICA_OK;
 }
@@ -75,46 +66,18 @@ void bl_workspace_free(bl_workspace *workspace) {
   bl_free(workspace);
 }
 
-/* From scores in mean and covariance G to those in mean and loading (2 G B) and to the moments of z:
- * E[z|x] = B' g, E[zz'|x] = I + 2 B' G B. */
-static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_workspace *workspace) {
-  const double *g = workspace->score_mean + place * n, *big = workspace->score_cov + place * n * n,
-               *b = workspace->loading;
-  double *score = want->score + place * n * (1 + k), *first = want->first + place * k,
-         *second = want->second + place * k * k;
-  double *product = workspace->posterior; /* n rows of k: 2 G B */
-  memset(product, 0, sizeof(double) * (size_t)(n * k));
-  for (int i = 0; i < n; i++) {
-    for (int j = 0; j < n; j++)
-      for (int l = 0; l < k; l++) product[i * k + l] += 2.0 * big[i * n + j] * b[j * k + l];
-    score[i * (1 + k)] = g[i];
-    memcpy(score + i * (1 + k) + 1, product + i * k, sizeof(double) * (size_t)k);
-  }
-  for (int l = 0; l < k; l++) {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) sum += b[i * k + l] * g[i];
-    first[l] = sum;
-    for (int m = 0; m < k; m++) {
-      double two = l == m;
-      for (int i = 0; i < n; i++) two += b[i * k + l] * product[i * k + m];
-      second[l * k + m] = two;
-    }
-  }
-}
-
 static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
-                        const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want,
+                        const bl_accuracy *accuracy, int segment, blica_simd level, bl_want *want,
                         bl_workspace *workspace) {
+  /* each segment has a shift of its own, so that errors of segments do not add up */
+  const uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)segment;
   int n = tree->n;
   bl_loading_covariance(n, k, workspace->loading, workspace->cov);
   bl_mvn_result result = {.weight = want->weight,
                           .log_p = workspace->log_p,
                           .g_mean = want->g_mean,
                           .g_cov = workspace->g_cov,
-                          .g_edge = want->g_edge,
-                          .score_mean = want->score ? workspace->score_mean : NULL,
-                          .score_cov = workspace->score_cov,
-                          .score_upper = want->upper};
+                          .g_edge = want->g_edge};
   if (!bl_mvn_lattice(tree, workspace->mean, workspace->cov, levels, t->low, t->high, accuracy->points, accuracy->seed,
                       stream, level, workspace->lattice, &result))
     return false;
@@ -125,8 +88,6 @@ static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, c
         for (int l = 0; l < k; l++)
           want->g_loading[i * k + l] += 2.0 * workspace->g_cov[i * n + j] * workspace->loading[j * k + l];
   }
-  if (want->score)
-    for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, workspace);
   return true;
 }
 
@@ -145,10 +106,6 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
                   .g_mean = want->g_mean,
                   .g_loading = want->g_loading,
                   .g_edge = want->g_edge,
-                  .score = want->score,
-                  .first = want->first,
-                  .second = want->second,
-                  .upper = want->upper,
                   .work = workspace->engine};
   if (want->weight) {
     for (int64_t r = 0; r < count; r++) workspace->weight[r] = want->weight[tree->row[t->low + r]];
@@ -196,7 +153,7 @@ static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, const bl_int
               .levels = *levels,
               .log_p = workspace->log_p,
               .work = workspace->engine};
-  if (want->score || want->weight) {
+  if (want->scores || want->weight) {
     ep.score = workspace->score;
     ep.first = workspace->first;
     ep.second = workspace->second;
@@ -239,19 +196,17 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   const bl_group *g = &l->patterns->group[t->group];
   const bl_mvn_tree *tree = l->tree[t->group];
   int64_t count = t->high - t->low;
-  /* each segment has a shift of its own, so that errors of segments do not add up */
-  uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
+  const bool propagated = l->engine == BLICA_ENGINE_EP || want->scores;
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
   const bl_intervals levels = bl_group_intervals(g, l->segment[g->segment], params, workspace->edge);
-  for (int64_t r = 0; r < count; r++)
-    workspace->row[r] = l->engine == BLICA_ENGINE_EP ? t->low + r : tree->row[t->low + r];
-  if (l->engine == BLICA_ENGINE_LATTICE)
-    ok = run_lattice(tree, t, l->k, &levels, accuracy, stream, level, want, workspace);
-  else if (l->engine == BLICA_ENGINE_GRID)
-    ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, workspace);
-  else
+  for (int64_t r = 0; r < count; r++) workspace->row[r] = propagated ? t->low + r : tree->row[t->low + r];
+  if (propagated)
     ok = run_ep(g, t, l->k, &levels, level, want, workspace);
+  else if (l->engine == BLICA_ENGINE_LATTICE)
+    ok = run_lattice(tree, t, l->k, &levels, accuracy, g->segment, level, want, workspace);
+  else
+    ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, workspace);
   if (!ok) return false;
   want->value = 0.0;
   for (int64_t r = 0; r < count; r++) {

@@ -18,9 +18,9 @@ blica_status bl_tasks_make(blica_ctx *ctx, void *owner, const bl_patterns *patte
 
 /* One thread's workspace. */
 typedef struct {
-  double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
-  double *edge;                                     /* of its levels (bl_group_intervals) */
-  double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov, *upper;
+  double *mean, *loading, *cov, *g_cov; /* of one group */
+  double *edge;                         /* of its levels (bl_group_intervals) */
+  double *log_p, *weight, *score, *first, *second, *upper;
   int64_t *row;
   double *engine; /* of the grid or of EP */
   bl_mvn_work *lattice;
@@ -51,11 +51,11 @@ static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
 /* What is wanted of a task, besides workspace->log_p (by place in the task; workspace->row is the pattern of the
  * group that stands there). */
 typedef struct {
-  double *log_p;                          /* [patterns of the group], or NULL */
-  const double *weight;                   /* [patterns of the group]; NULL: no gradient */
-  double value;                           /* out, with weight: sum of weight log p */
-  double *g_mean, *g_loading, *g_edge;    /* g_edge: with more than two levels */
-  double *score, *first, *second, *upper; /* NULL: not wanted; upper: with more than two levels */
+  double *log_p;                       /* [patterns of the group], or NULL */
+  const double *weight;                /* [patterns of the group]; NULL: no gradient */
+  double value;                        /* out, with weight: sum of weight log p */
+  double *g_mean, *g_loading, *g_edge; /* g_edge: with more than two levels */
+  bool scores; /* of all rows, to the workspace: by expectation propagation, whatever the engine */
 } bl_want;
 
 enum { BL_TASK_ROWS = 512 }; /* patterns of a task: enough to share prefixes, few enough to share work */

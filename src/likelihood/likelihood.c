@@ -202,8 +202,7 @@ static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   if (bl_loop_stopped(w->ctx, thread)) return;
   bl_likelihood *l = w->l;
   bl_workspace *workspace = l->workspace[thread];
-  bl_want want = {
-      .score = workspace->score, .first = workspace->first, .second = workspace->second, .upper = workspace->upper};
+  bl_want want = {.scores = true};
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, workspace);
   if (!t->ok) return;
   bl_scores scores = {.group = &l->patterns->group[t->group],
@@ -213,8 +212,6 @@ static void scores_of(sweep *w, bl_task_rows *t, int thread) {
                       .row = workspace->row,
                       .log_p = workspace->log_p,
                       .score = workspace->score,
-                      .first = workspace->first,
-                      .second = workspace->second,
                       .upper = workspace->upper};
   w->consumer(&scores, thread, w->user);
 }
@@ -232,17 +229,10 @@ static void segment_scores_task(int64_t item, int thread, void *user) {
     if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
 }
 
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
-                                  const bl_accuracy *accuracy, const bl_share *segments, bl_scores_fn consumer,
-                                  void *user) {
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_share *segments,
+                                  bl_scores_fn consumer, void *user) {
   blica_status status = BLICA_OK;
-  sweep w = {.ctx = ctx,
-             .l = l,
-             .params = params,
-             .accuracy = accuracy,
-             .level = blica_simd_level(ctx),
-             .consumer = consumer,
-             .user = user};
+  sweep w = {.ctx = ctx, .l = l, .params = params, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
   for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->workspace[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);

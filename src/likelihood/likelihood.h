@@ -1,5 +1,5 @@
 /* likelihood.h - the full likelihood of the patterns of a data set under a model: values, gradient, and the
- * scores and posterior moments of single patterns. Work is cut into tasks that do not depend on the number of
+ * scores of single patterns. Work is cut into tasks that do not depend on the number of
  * threads and ranks, which share them; sums run over tasks in their order. */
 #ifndef BL_LIKELIHOOD_H
 #define BL_LIKELIHOOD_H
@@ -48,28 +48,26 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
                               double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
                               double *g_mean /* [k,u] */, double *g_cut /* [cuts] */);
 
-/* Scores and posterior moments of some patterns of one group. z is the standardised source, (z - mu)/sqrt(v). */
+/* Scores of some patterns of one group. */
 typedef struct {
   const bl_group *group;
   int k;
   const double *loading; /* n rows of k: sqrt(c v) A of the group's variables */
   int64_t count;
-  const int64_t *row;   /* [count] which patterns of the group */
-  const double *log_p;  /* [count] */
-  const double *score;  /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
-  const double *first;  /* [k,count] E[z|x] */
-  const double *second; /* [k,k,count] E[zz'|x] */
-  const double *upper;  /* [n,count] d log p / d upper end of the row's level, 0 without one; NULL: two levels each */
+  const int64_t *row;  /* [count] which patterns of the group */
+  const double *log_p; /* [count] */
+  const double *score; /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
+  const double *upper; /* [n,count] d log p / d upper end of the row's level, 0 without one; NULL: two levels each */
 } bl_scores;
 
-/* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those
- * of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
- * consumer made is the caller's to exchange. */
+/* By expectation propagation, whatever the engine: sampled scores of rare patterns would add their noise to the
+ * information. Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its
+ * segments, those of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any
+ * order. What the consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
 /* BLICA_ERR_INTERRUPTED when a stop was requested. */
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
-                                  const bl_accuracy *accuracy, const bl_share *segments, bl_scores_fn consumer,
-                                  void *user);
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_share *segments,
+                                  bl_scores_fn consumer, void *user);
 
 /* What log P of expectation propagation lacks, measured on a sample of patterns drawn by their number of rows:
  * mean of log P - log P_EP and its standard error. */

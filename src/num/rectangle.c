@@ -239,7 +239,7 @@ static blica_status by_lattices(blica_ctx *ctx, problem *p, const blica_rectangl
   for (int points = FIRST_POINTS; points <= MOST_POINTS; points *= 2) {
     bl_free(work);
     work = NULL;
-    TRY(bl_mvn_work_make(ctx, p->n, p->first[p->n], points > BL_MVN_BLOCK ? points : BL_MVN_BLOCK, 1, false, &work));
+    TRY(bl_mvn_work_make(ctx, p->n, p->first[p->n], points > BL_MVN_BLOCK ? points : BL_MVN_BLOCK, 1, &work));
     if (!run_shifts(p, tree, r, points, gradient, blica_simd_level(ctx), work, value, error))
       return bl_fail(ctx, BLICA_ERR_NUMERIC, "the covariance is not positive definite");
     if (*error <= wanted) break;

@@ -29,7 +29,7 @@ static inline bool one_orthant(blica_ctx *ctx, int n, const double *mean, const 
   *log_p = *error = NAN;
   bl_mvn_order(n, cov, order);
   bool fine = bl_mvn_tree_make(ctx, n, order, 1, x, &tree) == BLICA_OK &&
-              bl_mvn_work_make(ctx, n, n, BL_MVN_BLOCK, 1, false, &work) == BLICA_OK;
+              bl_mvn_work_make(ctx, n, n, BL_MVN_BLOCK, 1, &work) == BLICA_OK;
   for (int points = 256; fine && points <= ORTHANT_LARGEST && !(*error <= tolerance); points *= 2) {
     double shift[ORTHANT_SHIFTS];
     for (int s = 0; fine && s < ORTHANT_SHIFTS; s++) {

@@ -49,7 +49,7 @@ typedef struct {
   int n;
   int64_t count;
   double mean[LARGEST], cov[LARGEST * LARGEST];
-  double *log_p, *weight, *score_mean, *score_cov;
+  double *log_p, *weight;
   bl_mvn_tree *tree;
   void *work; /* of the method under test */
 } full;
@@ -80,8 +80,6 @@ static inline void make_orthants(full *f, void (*order_of)(int n, const double *
   uint8_t *x = malloc((size_t)(f->count * n));
   f->log_p = malloc(sizeof(double) * (size_t)f->count);
   f->weight = malloc(sizeof(double) * (size_t)f->count);
-  f->score_mean = malloc(sizeof(double) * (size_t)(f->count * n));
-  f->score_cov = malloc(sizeof(double) * (size_t)(f->count * n * n));
   for (int64_t r = 0; r < f->count; r++) {
     f->weight[r] = (double)(r * 7919 % 13);
     for (int i = 0; i < n; i++) x[r * n + i] = (uint8_t)(r >> i & 1);
@@ -96,8 +94,6 @@ static inline void drop_orthants(full *f) {
   blica_ctx_free(f->ctx);
   free(f->log_p);
   free(f->weight);
-  free(f->score_mean);
-  free(f->score_cov);
 }
 
 static inline double weighted_sum(const full *f) {

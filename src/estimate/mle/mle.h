@@ -109,10 +109,8 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
  * for each segment. */
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
 void bl_information_free(bl_information *information);
-/* At theta; rough: by grids that are good enough for a metric and off by a percent or two. BLICA_ERR_INTERRUPTED when a
- * stop was requested. */
-blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta,
-                                 bool rough);
+/* At theta. BLICA_ERR_INTERRUPTED when a stop was requested. */
+blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
 
 #endif

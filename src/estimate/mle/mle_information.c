@@ -10,8 +10,7 @@
 #include "estimate/mle/mle.h"
 #include "num/linear/blas.h"
 
-#define ROUGH_GRID 1e-3 /* error of a probability */
-#define RIDGE 1e-6      /* of the mean diagonal, where there is no prior */
+#define RIDGE 1e-6 /* of the mean diagonal, where there is no prior */
 
 struct bl_information {
   int n, k, u, global, local; /* parameters of all segments: nk + cuts; of one: 2k */
@@ -134,18 +133,16 @@ static void eliminate(int64_t item, int thread, void *user) {
   bl_dsyrk('L', 'N', b, l, -1, side, b, 1, f->global_part + (size_t)item * b * b, b);
 }
 
-blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta, bool rough) {
+blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {
   blica_status status = BLICA_OK;
   bl_params params = bl_mle_params(m, theta);
-  bl_accuracy accuracy = m->accuracy;
   f->m = m;
   f->theta = theta;
-  if (rough) accuracy.grid_error = fmax(accuracy.grid_error, ROUGH_GRID);
   const size_t b = (size_t)f->global, l = (size_t)f->local, u = (size_t)f->u;
   memset(f->global_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);
-  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &accuracy, &f->share, add_scores, f));
+  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &f->share, add_scores, f));
   bl_share_run(ctx, &f->share, eliminate, f);
   const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->global_part, b * b};
   TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
@@ -201,7 +198,7 @@ blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta,
   BL_OWNED double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));
   TRY(bl_alloc(ctx, m->size, &variance));
-  TRY(bl_information_make(ctx, m->information, m, theta, true));
+  TRY(bl_information_make(ctx, m->information, m, theta));
   for (size_t i = 0; i < m->size; i++) {
     memset(unit, 0, sizeof(double) * m->size);
     unit[i] = 1.0;

@@ -14,11 +14,10 @@ enum { CHUNK_VECTORS = BL_GRID_CHUNK / BL_LANES };
 
 typedef struct {
   const bl_grid *g;
-  bl_v *z;                  /* k arrays of one chunk */
-  bl_v *p, *hazard, *upper; /* by level (edge_of(i) + i + level): P_i, d log P_i / d mean and d upper end */
-  bl_v *phi, *slope;        /* by edge: density and collected adjoints of Phi */
-  bl_v *f, *fbar;           /* n + 1 each: product above a level and its adjoint */
-  bl_v *leaf;
+  bl_v *z;           /* k arrays of one chunk */
+  bl_v *p;           /* by level (edge_of(i) + i + level): P_i */
+  bl_v *phi, *slope; /* by edge: density and collected adjoints of Phi */
+  bl_v *f, *fbar;    /* n + 1 each: product above a level and its adjoint */
 } chunk;
 
 static bl_v *part(bl_v *base, int i) {
@@ -32,11 +31,8 @@ static chunk make_chunk(const bl_grid *g) {
   c.p = part(c.z, g->k);
   c.phi = part(c.p, edges + n);
   c.slope = part(c.phi, edges);
-  c.hazard = part(c.slope, edges);
-  c.f = part(c.hazard, edges + n);
+  c.f = part(c.slope, edges);
   c.fbar = part(c.f, n + 1);
-  c.leaf = part(c.fbar, n + 1);
-  c.upper = part(c.leaf, 1);
   return c;
 }
 
@@ -64,22 +60,6 @@ static void factors(chunk *c, int i) {
   }
 }
 
-/* What scores need of each level. */
-static void hazards(chunk *c, int i) {
-  const bl_grid *g = c->g;
-  const int first = bl_edge_of(&g->levels, i), edges = bl_edge_of(&g->levels, i + 1) - first;
-  for (int level = 0; level <= edges; level++) {
-    const int at = level_at(c, i, level);
-    const bl_v *p = part(c->p, at), *low = part(c->phi, first + (level > 0 ? level - 1 : 0));
-    const bl_v *high = part(c->phi, first + (level < edges ? level : 0));
-    bl_v *hazard = part(c->hazard, at);
-    for (int v = 0; v < CHUNK_VECTORS; v++)
-      hazard[v] = (level == 0 ? -high[v] : level == edges ? low[v] : low[v] - high[v]) / p[v];
-    for (int v = 0; g->upper && v < CHUNK_VECTORS; v++)
-      part(c->upper, at)[v] = level < edges ? high[v] / p[v] : bl_v_all(0.0);
-  }
-}
-
 /* Adds the chunk's part of each probability. */
 static void add_values(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
@@ -99,41 +79,6 @@ static void add_values(chunk *c, int i, int64_t low, int64_t high) {
   }
 }
 
-/* Scores and moments of one row, from the weight of each node in it. */
-static void add_moments(chunk *c, int64_t row, const bl_v *f, const bl_v *p) {
-  const bl_grid *g = c->g;
-  int n = g->n, k = g->k;
-  double over = 1.0 / g->p[row], *score = g->score + row * n * (1 + k);
-  for (int v = 0; v < CHUNK_VECTORS; v++) c->leaf[v] = f[v] * p[v] * over;
-  for (int i = 0; i < n; i++) {
-    const int level = level_at(c, i, g->x[row * n + i]);
-    const bl_v *hazard = part(c->hazard, level), *upper = part(c->upper, level);
-    bl_v sum[1 + BL_GRID_SOURCES];
-    for (int l = 0; l <= k; l++) sum[l] = bl_v_all(0.0);
-    for (int v = 0; v < CHUNK_VECTORS; v++) {
-      bl_v h = c->leaf[v] * hazard[v];
-      sum[0] += h;
-      for (int l = 0; l < k; l++) sum[1 + l] += h * part(c->z, l)[v];
-    }
-    for (int l = 0; l <= k; l++) score[i * (1 + k) + l] += bl_v_sum(sum[l]);
-    if (!g->upper) continue;
-    sum[0] = bl_v_all(0.0);
-    for (int v = 0; v < CHUNK_VECTORS; v++) sum[0] += c->leaf[v] * upper[v];
-    g->upper[row * n + i] += bl_v_sum(sum[0]);
-  }
-  for (int l = 0; l < k; l++) {
-    const bl_v *zl = part(c->z, l);
-    bl_v one = bl_v_all(0.0);
-    for (int v = 0; v < CHUNK_VECTORS; v++) one += c->leaf[v] * zl[v];
-    g->first[row * k + l] += bl_v_sum(one);
-    for (int m = 0; m < k; m++) {
-      bl_v two = bl_v_all(0.0);
-      for (int v = 0; v < CHUNK_VECTORS; v++) two += c->leaf[v] * zl[v] * part(c->z, m)[v];
-      g->second[(row * k + l) * k + m] += bl_v_sum(two);
-    }
-  }
-}
-
 /* Adjoints of a level's Phi at its ends: weight times f, or factor times f when weight is NULL. */
 static void add_slopes(chunk *c, int i, int level, const bl_v *weight, double factor, const bl_v *f) {
   const int first = bl_edge_of(&c->g->levels, i), edges = bl_edge_of(&c->g->levels, i + 1) - first;
@@ -149,7 +94,7 @@ static void add_slopes(chunk *c, int i, int level, const bl_v *weight, double fa
   }
 }
 
-/* With probabilities known: adjoints of the factors, and moments. */
+/* With probabilities known: adjoints of the factors. */
 static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
   const bl_v *f = part(c->f, i);
@@ -160,10 +105,9 @@ static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
     const bl_v *p = part(c->p, level_at(c, i, level));
     to = bl_end_of_level(g->x, g->n, i, from, high);
     if (i == g->n - 1) {
-      double factor = g->weight ? g->weight[from] / g->p[from] : 0.0;
+      const double factor = g->weight[from] / g->p[from];
       add_slopes(c, i, level, NULL, factor, f);
       for (int v = 0; v < CHUNK_VECTORS; v++) fbar[v] += factor * p[v];
-      if (g->score) add_moments(c, from, f, p);
       continue;
     }
     bl_v *next = part(c->f, i + 1);
@@ -180,7 +124,6 @@ static void add_gradient(chunk *c) {
   const int edges = bl_edge_of(&g->levels, g->n);
   memset(c->slope, 0, sizeof(bl_v) * CHUNK_VECTORS * (size_t)edges);
   add_adjoints(c, 0, 0, g->count);
-  if (!g->weight) return;
   for (int e = 0, i = 0; e < edges; e++) {
     const bl_v *slope = part(c->slope, e), *phi = part(c->phi, e);
     while (e >= bl_edge_of(&g->levels, i + 1)) i++;
@@ -230,10 +173,7 @@ static void sweep(const bl_grid *g, bool gradient) {
         f[r] = 0.0;
         for (int l = 0; l < k; l++) z[l * BL_GRID_CHUNK + r] = 0.0;
       }
-      for (int i = 0; i < g->n; i++) {
-        factors(&c, i);
-        if (gradient && g->score) hazards(&c, i);
-      }
+      for (int i = 0; i < g->n; i++) factors(&c, i);
       if (gradient)
         add_gradient(&c);
       else
@@ -244,21 +184,13 @@ static void sweep(const bl_grid *g, bool gradient) {
 }
 
 void BL_NAME(bl_grid_run)(const bl_grid *g) {
-  size_t rows = (size_t)g->count, n = (size_t)g->n, k = (size_t)g->k;
-  memset(g->p, 0, sizeof(double) * rows);
+  const size_t n = (size_t)g->n, k = (size_t)g->k;
+  memset(g->p, 0, sizeof(double) * (size_t)g->count);
   sweep(g, false);
   for (int64_t r = 0; r < g->count; r++) g->p[r] = fmax(g->p[r], 1e-300);
-  if (!g->weight && !g->score) return;
-  if (g->weight) {
-    memset(g->g_mean, 0, sizeof(double) * n);
-    memset(g->g_loading, 0, sizeof(double) * n * k);
-    if (g->g_edge) memset(g->g_edge, 0, sizeof(double) * (size_t)bl_edge_of(&g->levels, g->n));
-  }
-  if (g->score) {
-    memset(g->score, 0, sizeof(double) * rows * n * (1 + k));
-    memset(g->first, 0, sizeof(double) * rows * k);
-    memset(g->second, 0, sizeof(double) * rows * k * k);
-    if (g->upper) memset(g->upper, 0, sizeof(double) * rows * n);
-  }
+  if (!g->weight) return;
+  memset(g->g_mean, 0, sizeof(double) * n);
+  memset(g->g_loading, 0, sizeof(double) * n * k);
+  if (g->g_edge) memset(g->g_edge, 0, sizeof(double) * (size_t)bl_edge_of(&g->levels, g->n));
   sweep(g, true);
 }

@@ -4,10 +4,7 @@
  * Method: Genz (1992) over a tree of orthants (sov_kernel.h); lattice by component-by-component construction
  * (lattice_vector.h), folded by the baker's transformation (Hickernell 2002). The derivative with respect to mean
  * and covariance is that of the lattice sum itself: reverse mode through the tree, then through the
- * Cholesky factor (Murray 2016). Scores of single rows come from the moments of the truncated
- * distribution: d log p/d mean = L^-T E[w|x], d log p/d cov = 1/2 L^-T (E[ww'|x] - I) L^-1; those in the two ends a, b
- * of a level follow from the change of p when Y_i is moved or stretched: a g_a + b g_b + mean_i s + 2 (cov G)_ii = 0
- * and g_a + g_b + s = 0, s and G being the scores in mean_i and cov.
+ * Cholesky factor (Murray 2016).
  * Accuracy: estimated from independent shifts, never assumed. Checked against closed forms (n = 2, 3,
  * equicorrelated, products), mvtnorm, sums over all orthants and central differences: tests/unit/num/test_mvn.c,
  * tests/parity/mvn.sh. */
@@ -22,8 +19,7 @@
 #include "num/rng.h"
 #include "num/rectangles/sov.h"
 
-blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
-                              bl_mvn_work **out) {
+blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bl_mvn_work **out) {
   blica_status status = BLICA_OK;
   BL_OWNED bl_mvn_work *work = NULL;
   size_t square = (size_t)n * (size_t)n, rows = (size_t)count;
@@ -46,10 +42,6 @@ blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int6
   TRY(bl_alloc_for(ctx, work, rows, &work->weight));
   TRY(bl_alloc_for(ctx, work, rows, &work->log_p));
   TRY(bl_alloc_for(ctx, work, bl_sov_work(n, points), &work->kernel));
-  if (moments) {
-    TRY(bl_alloc_for(ctx, work, bl_mul(rows, (size_t)n), &work->first));
-    TRY(bl_alloc_for(ctx, work, bl_mul(rows, square), &work->second));
-  }
   *out = bl_take(&work);
 done:
   return status;
@@ -137,36 +129,6 @@ static void chain_edges(const bl_mvn_tree *tree, const bl_intervals *levels, con
   }
 }
 
-/* Scores in the upper ends of a row's levels, from those in mean and cov; they are never negative, nor are those in the
- * lower ends positive. */
-static void upper_scores(const bl_mvn_tree *tree, const uint8_t *x, const double *mean, const double *cov,
-                         const bl_intervals *levels, const double *by_mean, const double *by_cov, double *upper) {
-  const int n = tree->n;
-  for (int place = 0; place < n; place++) {
-    const int i = tree->order[place];
-    const double *low = bl_edge_below(levels, i, x[place]), *high = bl_edge_above(levels, i, x[place]);
-    double scale_slope = mean[i] * by_mean[i];
-    for (int j = 0; j < n; j++) scale_slope += 2.0 * cov[(size_t)i * n + j] * by_cov[j * n + i];
-    upper[i] = !high  ? 0.0
-               : !low ? -by_mean[i]
-                      : fmax((*low * by_mean[i] - scale_slope) / (*high - *low), fmax(0.0, -by_mean[i]));
-  }
-}
-
-/* From moments to scores, in the order of the given variables. */
-static void scores(const bl_mvn_tree *tree, double *first, double *second, const bl_mvn_work *work, double *mean,
-                   double *cov) {
-  int n = tree->n;
-  const int *order = tree->order;
-  for (int i = 0; i < n; i++) second[i * n + i] -= 1.0;
-  bl_dtrsv('U', 'N', 'N', n, work->cholesky, n, first, 1);
-  sandwich(n, work->cholesky, second);
-  for (int i = 0; i < n; i++) {
-    mean[order[i]] = first[i];
-    for (int j = 0; j < n; j++) cov[order[i] * n + order[j]] = 0.25 * (second[i * n + j] + second[j * n + i]);
-  }
-}
-
 /* Values only, in blocks of points that stay in the cache: log of the mean over blocks. */
 static void run_blocks(bl_sov *task, int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
                        double *log_p) {
@@ -214,10 +176,6 @@ static void ask(const bl_mvn_tree *tree, int64_t low, int64_t high, const bl_mvn
     task->g_slope = work->g_slope;
     task->g_edge = work->g_edge;
   }
-  if (result->score_mean) {
-    task->first = work->first;
-    task->second = work->second;
-  }
 }
 
 bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, const bl_intervals *levels,
@@ -236,7 +194,7 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
                  .uniform = work->uniform,
                  .log_p = work->log_p,
                  .work = work->kernel};
-  if (!result->weight && !result->score_mean) {
+  if (!result->weight) {
     task.points = points < BL_MVN_BLOCK ? points : BL_MVN_BLOCK;
     run_blocks(&task, points, seed, stream, level, work, result->log_p);
     return true;
@@ -245,13 +203,7 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
   lattice(n - 1, points, 0, points, seed, stream, work->uniform);
   bl_sov_run(&task, level);
   memcpy(result->log_p, work->log_p, sizeof(double) * (size_t)(high - low));
-  if (result->weight) chain(tree, mean, levels, work, result);
-  if (result->weight && levels && result->g_edge) chain_edges(tree, levels, work, result);
-  for (int64_t r = 0; result->score_mean && r < high - low; r++) {
-    double *by_mean = result->score_mean + r * n, *by_cov = result->score_cov + r * n * n;
-    scores(tree, work->first + r * n, work->second + r * n * n, work, by_mean, by_cov);
-    if (levels && result->score_upper)
-      upper_scores(tree, task.x + r * n, mean, cov, levels, by_mean, by_cov, result->score_upper + r * n);
-  }
+  chain(tree, mean, levels, work, result);
+  if (levels && result->g_edge) chain_edges(tree, levels, work, result);
   return true;
 }

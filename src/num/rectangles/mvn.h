@@ -27,17 +27,16 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
                               const uint8_t *x /* count rows of n levels, distinct */, bl_mvn_tree **out);
 
 /* The workspace of one thread, for up to n variables with up to so many edges: lattices of up to `points` points where
- * gradient or scores are wanted, of any size where only values are. */
+ * a gradient is wanted, of any size where only values are. */
 typedef struct {
   int n, edges, points;
   int64_t count;
-  double *cholesky, *slope, *offset, *g_slope, *g_offset, *solve, *uniform, *weight, *log_p, *first, *second, *kernel;
+  double *cholesky, *slope, *offset, *g_slope, *g_offset, *solve, *uniform, *weight, *log_p, *kernel;
   double *edge, *g_edge; /* in the order of the tree, in units of conditional deviations */
   int *first_edge;
 } bl_mvn_work;
 /* Memory only; free with bl_free. */
-blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
-                              bl_mvn_work **out);
+blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bl_mvn_work **out);
 
 /* What is wanted of places low..high-1 of the tree, m of them. The gradient belongs to the sum over those places of
  * weight * log p. */
@@ -47,9 +46,6 @@ typedef struct {
   double *g_mean;       /* [n] */
   double *g_cov;        /* [n,n] symmetric: d f = sum_ij g_ij d cov_ij */
   double *g_edge;       /* by edge; NULL: not wanted, or two levels each */
-  double *score_mean;   /* [n,m] d log p / d mean, an estimate from the same points; NULL: not wanted */
-  double *score_cov;    /* [n,n,m] */
-  double *score_upper;  /* [n,m] d log p / d upper end of the row's level, 0 where there is none; NULL: not wanted */
 } bl_mvn_result;
 
 /* Separation of variables on one randomly shifted lattice of points (a power of 2, 64 .. 8192): (seed, stream)

@@ -30,8 +30,6 @@ typedef struct {
   double *g_offset;      /* [n] gradient of sum weight log p, added to */
   double *g_slope;       /* row-major n x n, likewise */
   double *g_edge;        /* by edge, likewise; not touched for items with one edge */
-  double *first;         /* [n,count] E[w | x], out; may be NULL */
-  double *second;        /* [n,n,count] E[w w' | x], out; may be NULL together with first */
   double *work;          /* bl_sov_work doubles, 64-byte aligned */
 } bl_sov;
 

@@ -1,4 +1,4 @@
-/* sov_kernel.c - separation of variables over a tree of rectangles, values, gradient and moments.
+/* sov_kernel.c - separation of variables over a tree of rectangles, values and gradient.
  *
  * Genz (1992): with X_i = d_i + w_i, d_i = offset_i + sum_{j<i} slope_ij w_j, the probability of an orthant is
  * the mean over points u in the unit cube of prod_i Phi(s_i d_i), s_i = +-1, where
@@ -201,86 +201,6 @@ static void spread(const bl_sov *t, int i) {
   for (int j = 0; j < i; j++) t->g_slope[(size_t)i * t->n + j] += bl_v_sum(sum[j]);
 }
 
-/* Integrals over the last variable at each point: its mass and mean; their sums over points are those of w and w^2. */
-static void last_moments(const bl_sov *t, int bit, bl_v *mass, bl_v *mean, double *sum, double *squares) {
-  const int last = t->n - 1;
-  const bl_v *f = array(t, last, ARRAY_F), *p = array(t, last, bit ? ARRAY_BELOW : ARRAY_ABOVE);
-  const bl_v *phi = array(t, last, ARRAY_PHI);
-  bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
-  for (int v = 0; v < t->points / BL_LANES; v++) {
-    mass[v] = f[v] * p[v];
-    mean[v] = (bit ? 1.0 : -1.0) * f[v] * phi[v];
-    sum1 += mean[v];
-    sum2 += mass[v] - array(t, t->n, ARRAY_W)[v] * mean[v];
-  }
-  *sum = bl_v_sum(sum1);
-  *squares = bl_v_sum(sum2);
-}
-
-/* The same for a level of an item with more than two. */
-static void last_level_moments(const bl_sov *t, int level, bl_v *mass, bl_v *mean, double *sum, double *squares) {
-  const int last = t->n - 1;
-  const double *low = bl_edge_below(&t->levels, last, level), *high = bl_edge_above(&t->levels, last, level);
-  const bl_v *f = array(t, last, ARRAY_F), *p = array(t, last, ARRAY_P), *d = array(t, last, ARRAY_D);
-  const bl_v *phi_low = array(t, last, ARRAY_LOW), *phi_high = array(t, last, ARRAY_HIGH);
-  bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
-  for (int v = 0; v < t->points / BL_LANES; v++) {
-    bl_v by_low = f[v] * phi_low[v], by_high = f[v] * phi_high[v];
-    mass[v] = f[v] * p[v];
-    mean[v] = by_low - by_high;
-    sum1 += mean[v];
-    sum2 += mass[v] - (low ? d[v] - *low : d[v]) * by_low + (high ? d[v] - *high : d[v]) * by_high;
-  }
-  *sum = bl_v_sum(sum1);
-  *squares = bl_v_sum(sum2);
-}
-
-/* Moments of w in one row: sampled for all but the last variable, which is integrated. */
-static void moments(const bl_sov *t, int64_t row, double total) {
-  int n = t->n, last = n - 1, level = t->x[row * n + last];
-  double *first = t->first + row * n, *second = t->second + row * n * n, sum1, sum2;
-  bl_v *mass = array(t, n, ARRAY_RATIO), *mean = array(t, last, ARRAY_WBAR), *part = array(t, n, ARRAY_DBAR);
-  int vectors = t->points / BL_LANES;
-  if (two_levels(t, last))
-    last_moments(t, level, mass, mean, &sum1, &sum2);
-  else
-    last_level_moments(t, level, mass, mean, &sum1, &sum2);
-  first[last] = sum1 / total;
-  second[last * n + last] = sum2 / total;
-  for (int i = 0; i < last; i++) {
-    const bl_v *wi = array(t, i, ARRAY_W);
-    bl_v sum = bl_v_all(0.0), cross = sum;
-    for (int v = 0; v < vectors; v++) {
-      part[v] = mass[v] * wi[v];
-      sum += part[v];
-      cross += mean[v] * wi[v];
-    }
-    first[i] = bl_v_sum(sum) / total;
-    second[i * n + last] = second[last * n + i] = bl_v_sum(cross) / total;
-    for (int j = 0; j <= i; j++) {
-      const bl_v *wj = array(t, j, ARRAY_W);
-      bl_v even = bl_v_all(0.0), odd = even;
-      for (int v = 0; v < vectors; v += 2) {
-        even += part[v] * wj[v];
-        odd += part[v + 1] * wj[v + 1];
-      }
-      second[i * n + j] = second[j * n + i] = bl_v_sum(even + odd) / total;
-    }
-  }
-}
-
-/* d of the last variable, which only moments need, into a spare array. */
-static void last_shift(const bl_sov *t) {
-  int last = t->n - 1, vectors = t->points / BL_LANES;
-  bl_v *d = array(t, t->n, ARRAY_W);
-  for (int v = 0; v < vectors; v++) d[v] = bl_v_all(t->offset[last]);
-  for (int j = 0; j < last; j++) {
-    const bl_v *wj = array(t, j, ARRAY_W);
-    double s = t->slope[(size_t)last * t->n + j];
-    for (int v = 0; v < vectors; v++) d[v] += s * wj[v];
-  }
-}
-
 /* Sum over points of the weights times the factors of the last item. */
 static double sum_points(const bl_sov *t, const bl_v *p) {
   const bl_v *f = array(t, t->n - 1, ARRAY_F);
@@ -302,7 +222,6 @@ static void leaf_levels(const bl_sov *t, int64_t low, int64_t high, double log_s
     }
     double total = sum_points(t, p);
     t->log_p[row] = log(total / t->points) - log_scale;
-    if (t->first) moments(t, row, total);
     if (t->weight) leave_ends(t, i, level, NULL, t->weight[row] / total, NULL);
   }
   if (t->weight) spread(t, i);
@@ -314,13 +233,11 @@ static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   const bl_v *f = array(t, i, ARRAY_F), *phi = array(t, i, ARRAY_PHI);
   bl_v *fbar = array(t, i, ARRAY_FBAR), *dbar = array(t, i, ARRAY_DBAR);
   double factor[2] = {0.0, 0.0};
-  if (t->first) last_shift(t);
   for (int64_t row = low; row < high; row++) {
     int bit = t->x[row * t->n + i];
     const bl_v *p = array(t, i, bit ? ARRAY_BELOW : ARRAY_ABOVE);
     double total = sum_points(t, p);
     t->log_p[row] = log(total / t->points) - log_scale;
-    if (t->first) moments(t, row, total);
     if (t->weight) factor[bit] = t->weight[row] / total;
   }
   if (!t->weight) return;
