@@ -18,6 +18,26 @@ enum { SHIFTS = 8, FIRST_POINTS = 64 };
 #define LARGEST_WORK 4e9  /* patterns x variables x points x shifts, or nodes: seconds, not hours */
 #define LONG_SECONDS 10.0 /* what takes longer is announced */
 
+/* ---- options ---- */
+
+#define LOGLIK(name) #name, BL_FIELD(blica_loglik_options, name)
+#define ENGINES "auto|grid|lattice|ep"
+#define ENGINE_HELP                                                                                                    \
+  "How probabilities of rows are computed: grid integrates over up to 3 sources, lattice samples up to 128 "           \
+  "variables, ep is an approximation for any number; auto chooses by size."
+
+static const blica_option loglik_table[] = {
+    BL_ROW(LOGLIK(engine), BLICA_OPT_CHOICE, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    BL_ROW_WITH("engine=auto|grid|lattice", LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
+                "Numerical error of the total that is small enough; what was reached is reported."),
+    BL_ROW_WITH("engine=auto|lattice", LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+                "Seed of the lattice's random shifts."),
+};
+
+BL_OPTION_TABLE(loglik, loglik_table)
+
+/* ---- the work ---- */
+
 typedef struct {
   blica_ctx *ctx;
   const bl_patterns *patterns;

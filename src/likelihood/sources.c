@@ -23,6 +23,27 @@ enum { TASK_ROWS = 64, WRITE_ROWS = 4096 };
 #define AT_REST 1e-6       /* bl_posterior.rest */
 #define AT_REST_MIXED 2e-3 /* where rows are averaged over segments */
 
+/* ---- options ---- */
+
+#define SOURCES(name) #name, BL_FIELD(blica_sources_options, name)
+
+static const blica_option sources_table[] = {
+    BL_ROW(SOURCES(segment), BLICA_OPT_CHOICE, "known", 0, 0, "known|unknown", "KIND",
+           "Whether rows have the segment that their label says, or unknown ones: then a row is averaged over all "
+           "segments "
+           "of the model, weighted by their samples and its likelihood in them. Without a label, a row's is unknown."),
+    BL_ROW(SOURCES(draws), BLICA_OPT_INT, "0", 0, 1000, NULL, "M",
+           "Plausible values: this many draws from the posterior of each row, for analyses that use scores as data."),
+    BL_ROW(SOURCES(standardise), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Sources in units of their standard deviation over all segments of the model, from their mean there."),
+    BL_ROW_WITH("draws", SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+                "Seed of the draws."),
+};
+
+BL_OPTION_TABLE(sources, sources_table)
+
+/* ---- moments of a row ---- */
+
 /* Weighted sums of one row over segments; deviations are from the mean so far: no digits are lost when it is large
  * (West, Communications of the ACM 22, 1979). */
 typedef struct {

@@ -7,7 +7,7 @@ set -e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-for case in "5 2 grid 2" "6 6 lattice 2" "7 3 exact 2" "6 6 exact 2" "5 2 grid 4" "6 3 lattice 3" "4 4 lattice 5"; do
+for case in "5 2 grid 2" "6 6 lattice 2" "7 3 grid 2" "8 4 lattice 2" "5 2 grid 4" "6 3 lattice 3" "4 4 lattice 5"; do
   set -- $case
   rows=$(($4 > 2 ? 30 : 80))
   "$BLICA" simulate --variables "$1" --sources "$2" --segments 2 --samples "$rows" --levels "$4" --seed 4 --out d --quiet

@@ -76,16 +76,6 @@ blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta,
 /* Notes of the log-likelihood and of the priors' scales; NaN or infinity: without the note. */
 blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error, double shift, blica_fit_report *fit);
 
-/* A method whose solution is a starting point. */
-typedef struct {
-  const char *name;
-  blica_prior prior;
-  bl_estimate_fn estimate;
-} bl_mle_origin;
-/* Its solution as a point; with learn, the scales that it learned become those of m's priors. */
-blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const bl_mle_origin *from,
-                             bool learn, const blica_model *shape, double *theta);
-
 /* Relative gradient, max |df/dtheta| / max(1, |f|), in the scale where the mean variance of each source is 1. */
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value);
 /* Into that scale; the likelihood stays as it was. */
