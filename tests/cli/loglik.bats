@@ -261,7 +261,7 @@ P
   says "nobody"
   cut -d, -f1-5 <(sed 's/^"p, /p/; s/",/,/' ids.csv) >series.csv
   run_code 0 segment series.csv --sources 1 --states 2 --min-length 5 --id person --out states.csv
-  [ "$(head -1 states.csv)" = "segment,person" ]
+  [ "$(head -1 states.csv)" = "found_segment,person" ]
   [ "$(sed -n 5p states.csv | cut -d, -f2)" = p5 ]
   # a number in place of an item
   awk -F, -v OFS=, '{print NR == 1 ? "person" : NR, $0}' d/data.csv >numbers.csv
