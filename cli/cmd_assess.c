@@ -94,8 +94,9 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   json_object_set_new(r, "srmr_unbiased", json_number(a->srmr_unbiased));
   json_object_set_new(r, "srmr_interval", json_pack("[o,o]", json_number(a->srmr_low), json_number(a->srmr_high)));
   json_object_set_new(r, "rows",
-                      json_pack("{s:o,s:I,s:I}", "number", json_number(a->rows), "block_length",
-                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters));
+                      json_pack("{s:o,s:I,s:I,s:i}", "number", json_number(a->rows), "block_length",
+                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters, "replicates",
+                                a->replicates));
   const bool margins = a->margin_item >= 0;
   json_object_set_new(r, "margins",
                       json_pack("{s:o,s:o,s:o,s:o,s:o}", "p", json_number(a->margin_p), "size",
@@ -157,6 +158,7 @@ static bool certified(const blica_assessment *a) {
 static int run(program *p, void *values) {
   assess_values *v = values;
   v->options.size = sizeof v->options;
+  p->data.replicates_known = true;
   blica_assessment *result;
   int code = read_model_and_rows(p);
   if (code != EXIT_OK) return code;
@@ -185,7 +187,8 @@ const command command_assess = {
         "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "
         "drawn anew within segments. The asymptotic errors count the bias of learned priors, which the bootstrap "
         "cannot see; the bootstrap shows how stable each column is. Where they differ much the axes are weakly "
-        "determined; errors, angles and the expected MCS are those of the larger.\n\n"
+        "determined; errors, angles and the expected MCS are those of the larger. Replicate weights take the place of "
+        "both: errors are then those that official surveys publish.\n\n"
         "Ctrl-C stops the refits; numbers are then those of the refits that are finished, if they are 20 or more.\n\n"
         "A model that is not at the optimum of its own method for these data gets no errors and is not certified: the "
         "model is fitted again first, and its distance from the refit is given in standard errors.",

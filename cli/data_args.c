@@ -25,6 +25,13 @@ static const blica_option rows[] = {
     TEXT(table_options, weights, "COLUMN",
          "Column of sampling weights, positive numbers; within each segment they count relative to each other, "
          "and together as the effective number of rows, (sum w)^2 / sum w^2."),
+    TEXT(table_options, replicate_weights, "LIST",
+         "Columns of replicate weights beside --weights, as in rep1:rep80; a list as for --columns. blica assess then "
+         "takes errors from refits with each of them, as official surveys do."),
+    TEXT(table_options, replicate_method, "METHOD",
+         "How the replicate weights were made: jk1, brr, fay=RHO, or the factors of the squared deviations themselves, "
+         "one number or one for each replicate in the order of the file, separated by commas (JKn: (n-1)/n of its "
+         "stratum; JK2: 1; successive differences: 4/R)."),
     TEXT(table_options, frequencies, "COLUMN",
          "Column of whole numbers that say how many times a row occurred; results are those of the repeated rows."),
     TEXT(table_options, cluster, "COLUMN",

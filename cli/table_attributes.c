@@ -1,5 +1,5 @@
-/* table_attributes.c - columns that say something of rows rather than being items: sampling weights, frequencies and
- * clusters. */
+/* table_attributes.c - columns that say something of rows rather than being items: sampling weights, their replicates,
+ * frequencies and clusters. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,12 @@ static const char *asked(const table *t, column_role role) {
   return role == ROLE_WEIGHT      ? o->weights
          : role == ROLE_FREQUENCY ? o->frequencies
          : role == ROLE_CLUSTER   ? o->cluster
+         : role == ROLE_REPLICATE ? o->replicate_weights
                                   : o->id;
 }
 
 static const char *flag_of(column_role role) {
-  static const char *const flags[] = {"weights", "frequencies", "cluster", "id"};
+  static const char *const flags[] = {"weights", "frequencies", "cluster", "id", "replicate-weights"};
   return flags[role - ROLE_WEIGHT];
 }
 
@@ -76,24 +77,63 @@ static bool add_id(table_ids *ids, const bl_record_field *f) {
 
 /* ---- which columns ---- */
 
+static blica_status taken(const table *t, column_role role, int column, char *message) {
+  char buffer[32];
+  return table_fail(message, BLICA_ERR_ARGUMENT,
+                    "%s: --%s names column %d (%s), which holds the segments or what another option names; give it a "
+                    "column of its own",
+                    t->name, flag_of(role), column + 1, table_column_name(t, column, buffer));
+}
+
+static blica_status find_replicates(table *t, char *message) {
+  const table_options *o = &t->options;
+  if (!o->replicate_weights && !o->replicate_method) return BLICA_OK;
+  if (!o->replicates_known)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "replicate weights change the errors of blica assess alone; leave out --replicate-weights and "
+                      "--replicate-method");
+  if (!o->replicate_weights || !o->replicate_method || !o->weights)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--replicate-weights, --replicate-method and --weights belong together, the last naming the "
+                      "weights that the replicates vary; --%s is missing",
+                      !o->weights             ? "weights"
+                      : !o->replicate_weights ? "replicate-weights"
+                                              : "replicate-method");
+  bool *chosen = malloc((size_t)t->columns + 1);
+  t->replicate_row = malloc(((size_t)t->columns + 1) * sizeof *t->replicate_row);
+  blica_status status = chosen && t->replicate_row ? BLICA_OK : table_no_memory(message);
+  if (status == BLICA_OK) status = table_mark_columns(t, "replicate-weights", o->replicate_weights, chosen, message);
+  for (int k = 0; status == BLICA_OK && k < t->columns; k++) {
+    if (!chosen[k]) continue;
+    if (t->role[k] != ROLE_VALUE) status = taken(t, ROLE_REPLICATE, k, message);
+    t->role[k] = ROLE_REPLICATE;
+    t->replicates++;
+  }
+  free(chosen);
+  return status;
+}
+
 blica_status table_find_attributes(table *t, char *message) {
-  for (column_role role = ROLE_WEIGHT; role < ROLES; role++) {
+  for (column_role role = ROLE_WEIGHT; role < ROLE_REPLICATE; role++) {
     const char *name = asked(t, role);
-    char buffer[32];
     int column;
     if (!name) continue;
     MUST(check_asked(t, role, message));
     MUST(table_find_column(t, flag_of(role), name, strlen(name), &column, message));
-    if (t->role[column] != ROLE_VALUE)
-      return table_fail(message, BLICA_ERR_ARGUMENT,
-                        "%s: --%s names column %d (%s), which holds the segments or what another option names; give it "
-                        "a column of its own",
-                        t->name, flag_of(role), column + 1, table_column_name(t, column, buffer));
+    if (t->role[column] != ROLE_VALUE) return taken(t, role, column, message);
     t->role[column] = role;
     t->attributes |= role != ROLE_ID || t->options.ids;
     if (role == ROLE_ID && t->options.ids) MUST(begin_ids(t, column, message));
   }
-  return BLICA_OK;
+  return find_replicates(t, message);
+}
+
+bool table_take_replicate(table *t, int column, const char *text, size_t length) {
+  double value;
+  if (t->role[column] != ROLE_REPLICATE) return false;
+  if (!table_number(text, length, &value) || !(value >= 0 && value < INFINITY)) value = NAN;
+  t->replicate_row[t->replicate_at++] = value;
+  return true;
 }
 
 static blica_status refuse(const table *t, column_role role, const bl_record_field *f, const char *what,
@@ -114,9 +154,27 @@ static bool reserve(table *t) {
   if (weight) t->weight = weight;
   int32_t *cluster = t->options.cluster ? realloc(t->cluster, (size_t)capacity * sizeof *cluster) : NULL;
   if (cluster) t->cluster = cluster;
-  if ((t->options.weights && !weight) || (t->options.cluster && !cluster)) return false;
+  const size_t each = (size_t)t->replicates * sizeof(double);
+  double *replicate = each ? realloc(t->replicate, (size_t)capacity * each) : NULL;
+  if (replicate) t->replicate = replicate;
+  if ((t->options.weights && !weight) || (t->options.cluster && !cluster) || (each && !replicate)) return false;
   t->kept_capacity = capacity;
   return true;
+}
+
+/* Fails, naming the first of the row's replicate weights that is no number of at least 0. */
+static blica_status check_replicates(table *t, char *message) {
+  char buffer[32];
+  for (int k = 0, r = 0; k < t->columns && r < t->replicates; k++) {
+    if (t->role[k] != ROLE_REPLICATE || !isnan(t->replicate_row[r++])) continue;
+    return table_fail(
+        message, BLICA_ERR_DATA,
+        "%s, row %lld, column %d (%s): a replicate weight (--replicate-weights %s) must be a number of at "
+        "least 0",
+        t->name, (long long)t->row + 1, k + 1, table_column_name(t, k, buffer), asked(t, ROLE_REPLICATE));
+  }
+  t->replicate_at = 0;
+  return BLICA_OK;
 }
 
 /* A packer numbers labels: those of clusters have one that takes no rows. */
@@ -147,14 +205,39 @@ blica_status table_take_attributes(table *t, const bl_record_field *carried, int
     return refuse(t, ROLE_WEIGHT, f, "weights are positive numbers; leave out rows that shall not count", message);
   for (int64_t c = 0; t->options.ids && c < *copies; c++)
     if (!add_id(t->options.ids, &carried[ROLE_ID])) return table_no_memory(message);
+  if (t->replicates) MUST(check_replicates(t, message));
   if (t->options.cluster) MUST(cluster_id(t, &carried[ROLE_CLUSTER], message, &cluster));
   for (int64_t c = 0; (t->options.weights || t->options.cluster) && c < *copies; c++) {
     if (!reserve(t)) return table_no_memory(message);
     if (t->weight) t->weight[t->kept] = weight;
     if (t->cluster) t->cluster[t->kept] = cluster;
+    if (t->replicates)
+      memcpy(t->replicate + t->kept * t->replicates, t->replicate_row, (size_t)t->replicates * sizeof(double));
     t->kept++;
   }
   return BLICA_OK;
+}
+
+static blica_status set_replicates(const table_options *o, blica_ctx *ctx, const double *weight, int count,
+                                   const double *replicate, blica_data *data) {
+  const size_t rows = (size_t)data->rows;
+  double *columns = malloc(rows * (size_t)count * sizeof *columns);
+  if (!columns) return BLICA_ERR_MEMORY;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < (size_t)count; c++) columns[r + rows * c] = replicate[c + (size_t)count * r];
+  const blica_status status = blica_data_set_replicates(ctx, data, weight, count, columns, o->replicate_method);
+  free(columns);
+  return status;
+}
+
+blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const double *weight, int replicates,
+                                  const double *replicate, const int32_t *cluster, blica_data *data) {
+  blica_status status = BLICA_OK;
+  if (replicate)
+    status = set_replicates(options, ctx, weight, replicates, replicate, data);
+  else if (weight)
+    status = blica_data_set_weights(ctx, data, weight);
+  return status == BLICA_OK && cluster ? blica_data_set_clusters(ctx, data, cluster) : status;
 }
 
 blica_status table_give_attributes(table *t, blica_data *data, char *message) {
@@ -162,8 +245,8 @@ blica_status table_give_attributes(table *t, blica_data *data, char *message) {
   if (t->options.collect) t->kept = 0;
   data->segments_found = t->labels_found;
   if (t->kept == 0) return BLICA_OK;
-  blica_status status = t->weight ? blica_data_set_weights(t->ctx, data, t->weight) : BLICA_OK;
-  if (status == BLICA_OK && t->cluster) status = blica_data_set_clusters(t->ctx, data, t->cluster);
+  const blica_status status =
+      table_set_attributes(&t->options, t->ctx, t->weight, t->replicates, t->replicate, t->cluster, data);
   t->kept = 0;
   return status == BLICA_OK ? status : table_library_failed(t, status, message);
 }
@@ -172,4 +255,6 @@ void table_free_attributes(table *t) {
   blica_packer_free(t->clusters);
   free(t->weight);
   free(t->cluster);
+  free(t->replicate);
+  free(t->replicate_row);
 }

@@ -47,6 +47,9 @@ typedef struct {
   const char *name;             /* what messages call the file; NULL: its path */
   const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
   const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
+  const char *replicate_weights;               /* columns of replicate weights, a list as columns is; NULL: not given */
+  const char *replicate_method;                /* as blica_data_set_replicates has it */
+  bool replicates_known;                       /* by the command; the others refuse them */
   const char *id;                              /* column of identifiers, which is no item; NULL: not given */
   table_ids *ids;                              /* gets them; NULL: they are left out */
   table_labels *labels;                        /* gets them; may be NULL */

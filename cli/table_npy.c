@@ -87,7 +87,8 @@ static blica_status take_row(table *t, const char *first, size_t stride, char *m
     char text[40];
     const column_role role = t->role[k];
     if (role != ROLE_VALUE) {
-      carried[role] = (bl_record_field){texts[role], (size_t)snprintf(texts[role], sizeof texts[role], "%.17g", value)};
+      const size_t length = (size_t)snprintf(texts[role], sizeof texts[role], "%.17g", value);
+      if (!table_take_replicate(t, k, texts[role], length)) carried[role] = (bl_record_field){texts[role], length};
       continue;
     }
     x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);

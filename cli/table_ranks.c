@@ -137,19 +137,25 @@ static blica_status share_attribute(void *array, size_t bytes, void **out, char 
              : table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
-/* Weights and clusters, which the first process has read with all rows. t is NULL on the others. */
-static blica_status share_attributes(const table *t, const char *path, blica_ctx *ctx, blica_data *data,
-                                     char *message) {
-  void *weight = NULL, *cluster = NULL;
+/* Weights, replicates and clusters, which the first process has read with all rows. t is NULL on the others. */
+static blica_status share_attributes(const table *t, const char *path, const table_options *options, blica_ctx *ctx,
+                                     blica_data *data, char *message) {
+  void *weight = NULL, *cluster = NULL, *replicate = NULL;
   const size_t rows = (size_t)data->rows;
+  const blica_comm *comm = communicator();
+  int count = t ? t->replicates : 0;
+  if (comm->broadcast(&count, sizeof count, 0, comm->user) != 0)
+    return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   blica_status status = share_attribute(t ? t->weight : NULL, rows * sizeof(double), &weight, message);
   if (status == BLICA_OK) status = share_attribute(t ? t->cluster : NULL, rows * sizeof(int32_t), &cluster, message);
-  if (status == BLICA_OK && weight && (status = blica_data_set_weights(ctx, data, weight)) != BLICA_OK)
-    library_failed(ctx, path, status, message);
-  if (status == BLICA_OK && cluster && (status = blica_data_set_clusters(ctx, data, cluster)) != BLICA_OK)
+  if (status == BLICA_OK)
+    status = share_attribute(t ? t->replicate : NULL, rows * (size_t)count * sizeof(double), &replicate, message);
+  if (status == BLICA_OK &&
+      (status = table_set_attributes(options, ctx, weight, count, replicate, cluster, data)) != BLICA_OK)
     library_failed(ctx, path, status, message);
   free(weight);
   free(cluster);
+  free(replicate);
   return status;
 }
 
@@ -170,7 +176,7 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
     library_failed(ctx, path, status, message);
   if (status == BLICA_OK) (*out)->unordered = options->frequencies != NULL;
   if (status == BLICA_OK && (options->weights || options->cluster))
-    status = share_attributes(t, path, ctx, *out, message);
+    status = share_attributes(t, path, options, ctx, *out, message);
   table_close(t);
   if (status != BLICA_OK) {
     blica_data_free(*out);

@@ -479,6 +479,8 @@ static int on_value(int row, readstat_variable_t *from, readstat_value_t value, 
   const bool missing = readstat_value_is_missing(value, from) || (!variable->text && isnan(number_of(value)));
   if (t->role[column] != ROLE_VALUE) {
     keep_carried(v, t->role[column], variable, value, missing);
+    const char *text = v->carried[t->role[column]];
+    table_take_replicate(t, column, text, strlen(text));
   } else {
     const int i = v->variable_of_column++;
     int8_t *x = t->x + t->filled * t->n + i;

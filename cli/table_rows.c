@@ -222,6 +222,7 @@ static blica_status split_row(table *t, char *message) {
   int8_t *x = t->x + t->filled * t->n;
   bl_record_field carried[ROLES] = {{"", 0}};
   for (int k = 0, i = 0; k < t->columns; k++) {
+    if (table_take_replicate(t, k, f[k].text, f[k].length)) continue;
     carried[t->role[k]] = f[k];
     if (t->role[k] != ROLE_VALUE) continue;
     if (t->levels) {
@@ -269,7 +270,7 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
     if (status != BLICA_OK) break;
     t->ended = !more;
     if (!more) break;
-    if (!t->levels && !t->options.missing &&
+    if (!t->levels && !t->options.missing && !t->replicates &&
         plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, carried)) {
       t->text.at += length + (t->text.at + length < t->text.have);
       t->text.line++;

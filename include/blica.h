@@ -161,6 +161,9 @@ typedef struct {
   int32_t *cluster;     /* [rows] segment by segment, ids from 0 in that order; NULL: each row is its own cluster */
   int unordered;      /* 1: the order of rows tells nothing, as where equal rows were counted together; yours to set */
   int segments_found; /* 1: the segments were found in these rows, as by blica_segment without split; yours to set */
+  int replicates;     /* sets of replicate weights; 0: none */
+  double *replicate;  /* [rows,replicates] segment by segment, in the scale of weight */
+  double *replicate_factor; /* [replicates] of the squared deviations that are added up to a variance */
 } blica_data;
 
 /* A table in memory. Fields that are 0 or NULL have the defaults given here. */
@@ -214,6 +217,13 @@ BLICA_API blica_status blica_pack_arrow(blica_ctx *ctx, struct ArrowArrayStream 
 /* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
  * effective number of rows, (sum w)^2 / sum w^2. */
 BLICA_API blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */);
+/* Gives rows sampling weights and `count` sets of replicate weights, at least 0 and in the same scale: blica_assess
+ * then takes errors from refits, variance = sum over r of factor_r (estimate_r - estimate)^2. The method says the
+ * factors: "jk1" (count - 1) / count, "brr" 1 / count, "fay=RHO" 1 / count / (1 - RHO)^2, or numbers separated by
+ * commas, one for all or one for each replicate, as for the stratified jackknife (n_h - 1) / n_h. */
+BLICA_API blica_status blica_data_set_replicates(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */,
+                                                 int count, const double *replicate /* [rows,count] */,
+                                                 const char *method);
 /* Says which rows belong together, such as the pupils of a class: ids of at least 0 and less than rows, in input order.
  * A cluster lies in one segment. */
 BLICA_API blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int32_t *cluster /* [rows] */);

@@ -125,6 +125,7 @@ class Assessment:
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
     seed : of the draws
     change_beyond_p : p of no change but what follows the means of the sources, as it does where sources are not normal
+    replicates : sets of replicate weights, which take the place of the bootstrap's draws and give all errors
     """
 
     verdict: List[str]
@@ -179,6 +180,7 @@ class Assessment:
     draws_planned: int
     refit_gain: float
     change_beyond_p: float
+    replicates: int = 0
 
     def __post_init__(self) -> None:
         for part in self.__dict__.values():
@@ -240,7 +242,7 @@ def _record(a: Assessment) -> dict:
         "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain,
         "chance_mcs": a.chance_mcs,
         "srmr_unbiased": a.srmr_unbiased, "srmr_interval": a.srmr_interval,
-        "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters},
+        "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters, "replicates": a.replicates},
         "margins": {name: _numbers(value) for name, value in margins.items()},
         "mixing": {name: _numbers(value) for name, value in (
             ("estimate", a.model.mixing), ("se", a.mixing_se), ("se_bootstrap", a.mixing_se_bootstrap), ("low", a.mixing_low),
@@ -257,12 +259,16 @@ def _record(a: Assessment) -> dict:
             for name, value in said.items()}
 
 
-def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
-           threads: Optional[int] = None, verbose: Verbose = 0, client=None, **options) -> Assessment:
+def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, replicate_weights=None, replicate_method=None,
+           binarize: Optional[float] = None, missing=None, threads: Optional[int] = None, verbose: Verbose = 0, client=None,
+           **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
     X, segments and sample_weight are the rows that the model was fitted to. cluster says which rows belong together, as
     labels or as the name of a column: errors and tests then take clusters as independent. A cluster lies in one segment.
+    replicate_weights, an array or frame with a column for each set or the names of columns of X, give errors as official
+    surveys publish them, by refits; replicate_method says how they were made: "jk1", "brr", "fay=0.5", or the factors of the
+    squared deviations, one number or one for each.
 
     The model keeps the result, and so does its pickle: what it shows of errors (`to_frame`, plots, `report`, notebooks) comes
     from there, the same rows and options return the kept object, and without X it is returned as it is.
@@ -282,20 +288,21 @@ def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, bi
     session = Session(threads, verbose)
     model = _as_model(model)
     if X is None:
-        if options or segments is not None or sample_weight is not None or cluster is not None or client is not None:
+        if options or any(given is not None for given in (segments, sample_weight, cluster, replicate_weights, replicate_method, client)):
             raise ValueError("X is not given, and without it only what the model keeps can be shown; give X and segments, the rows that it "
                              "was fitted to")
         if model.assessment is None:
             raise ValueError("the model keeps no assessment; give X and segments, the rows that it was fitted to")
         return model.assessment
     chosen = _options.make(session, "assess", options)
-    items, labels, rows = take_rows(X, segments, sample_weight, cluster)
+    items, labels, rows = take_rows(X, segments, sample_weight, cluster, replicate_weights, replicate_method)
     data = pack_for(session, model, table_for(model, items, binarize, missing), labels, rows)
     key = data_digest(data), bytes(ffi.buffer(chosen))
     if model._kept is None or model._kept[0] != key:
         found = (_assessed(session, model, data, chosen) if client is None else
-                 by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster, binarize=binarize,
-                            missing=missing, threads=threads, verbose=verbose, **options))
+                 by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster,
+                            replicate_weights=replicate_weights, replicate_method=replicate_method, binarize=binarize, missing=missing,
+                            threads=threads, verbose=verbose, **options))
         model._kept = key, found if client is None else replace(found, model=model)
     return model._kept[1]
 
@@ -329,7 +336,7 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
             "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found),
-        a.draws_planned, a.refit_gain, a.change_beyond_p)
+        a.draws_planned, a.refit_gain, a.change_beyond_p, a.replicates)
 
 
 class ItemTest(NamedTuple):

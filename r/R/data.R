@@ -229,8 +229,10 @@ segment_ids <- function(segment, rows) {
   list(id = match(text, labels) - 1L, labels = labels)
 }
 
-pack <- function(context, code, segment, weights = NULL, cluster = NULL) {
+pack <- function(context, code, segment, weights = NULL, cluster = NULL, replicates = NULL, method = NULL) {
   data <- pack_values(context, code, segment)
+  if (is.null(replicates) != is.null(method) || (!is.null(replicates) && is.null(weights)))
+    stop("replicate_weights, replicate_method and weights, which the replicates vary, belong together", call. = FALSE)
   found <- any(attr(segment, "searched"))
   if (is.null(weights) && is.null(cluster) && !found) return(data)
   check_length <- function(v, what) if (!is.null(v) && length(v) != nrow(code$x))
@@ -238,7 +240,15 @@ pack <- function(context, code, segment, weights = NULL, cluster = NULL) {
   check_length(weights, "weights")
   check_length(cluster, "cluster")
   if (anyNA(cluster)) stop("cluster has missing values; give rows that belong to none a cluster of their own", call. = FALSE)
-  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L, found)
+  if (!is.null(replicates)) {
+    replicates <- as.matrix(replicates)
+    if (nrow(replicates) != nrow(code$x))
+      stop("replicate_weights has ", nrow(replicates), " rows; there are ", nrow(code$x), " rows, and each needs one value of each replicate", call. = FALSE)
+    storage.mode(replicates) <- "double"
+    if (!is.character(method)) method <- paste(sprintf("%.17g", method), collapse = ",")
+  }
+  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L,
+        replicates, method, found)
 }
 
 pack_values <- function(context, code, segment) {

@@ -80,7 +80,7 @@ write_assessment <- function(path, a) {
     fields(a$fit, c("srmr", "srmr_unbiased", "m2", "df", "m2_p", "rmsea2")),
     srmr_interval = numbers(a$fit[c("srmr_low", "srmr_high")]), rmsea2_interval = numbers(a$fit[c("rmsea2_low", "rmsea2_high")]),
     change = object(p = number(a$change_p), beyond_means_p = number(a$change_beyond_p), fields(a$rows, c("lag", "lag_z", "decay", "inflation", "draws_per_segment"))),
-    rows = object(fields(a$rows, c("number", "clusters", "block_length"))), margins = margins,
+    rows = object(fields(a$rows, c("number", "clusters", "block_length", "replicates"))), margins = margins,
     verdict = object(vapply(a$answers, text, "")), sentences = list_of(text(a$verdict)),
     columns = each(angle_degrees = number(a$angle), angle_bound_degrees = number(a$angle_bound), change_p = number(a$source_change_p),
                    stability = number(stability)),

@@ -296,6 +296,16 @@ static uint64_t mix_words(uint64_t hash, const uint64_t *words, int64_t count) {
   return hash;
 }
 
+static uint64_t mix_doubles(uint64_t hash, const double *x, int64_t count) {
+  hash = mix(hash, x ? (uint64_t)count : UINT64_MAX);
+  for (int64_t i = 0; x && i < count; i++) {
+    uint64_t word;
+    memcpy(&word, x + i, sizeof word);
+    hash = mix(hash, word);
+  }
+  return hash;
+}
+
 static uint64_t mix_texts(uint64_t hash, char **texts, int count) {
   for (int i = 0; i < count; i++)
     for (const char *c = texts[i];; c++) {
@@ -305,7 +315,8 @@ static uint64_t mix_texts(uint64_t hash, char **texts, int count) {
   return hash;
 }
 
-/* A digest as text: equal for the same values in the same order, with the same segments, weights and clusters. */
+/* A digest as text: equal for the same values in the same order, with the same segments, weights, replicates and
+ * clusters. */
 SEXP blica_r_data_digest(SEXP pointer) {
   const blica_data *data = data_of(pointer);
   uint64_t hash = mix_texts(mix_texts(0, data->variables, data->n), data->segments, data->u);
@@ -314,11 +325,10 @@ SEXP blica_r_data_digest(SEXP pointer) {
     hash = mix_words(hash, data->ones[s], data->words[s] * data->n);
     hash = mix_words(hash, data->present[s], data->words[s] * data->n);
   }
-  for (int64_t r = 0; r < data->rows; r++) {
-    uint64_t weight = 0;
-    if (data->weight) memcpy(&weight, data->weight + r, sizeof weight);
-    hash = mix(mix(hash, weight), data->cluster ? (uint64_t)data->cluster[r] : UINT64_MAX);
-  }
+  hash = mix_doubles(hash, data->weight, data->rows);
+  hash = mix_doubles(hash, data->replicate, data->rows * data->replicates);
+  hash = mix_doubles(hash, data->replicate_factor, data->replicates);
+  for (int64_t r = 0; r < data->rows; r++) hash = mix(hash, data->cluster ? (uint64_t)data->cluster[r] : UINT64_MAX);
   char text[17];
   snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
   return Rf_mkString(text);

@@ -1,11 +1,13 @@
-/* row_attributes.c - what is known of rows beside their values: sampling weights and clusters.
+/* row_attributes.c - what is known of rows beside their values: sampling weights, their replicates, and clusters.
  *
  * Weights are scaled within each segment to add up to Kish's effective number of rows, (sum w)^2 / sum w^2 (Kish,
  * Survey Sampling, 1965): weighted counts then weigh as much as that many rows. They are rounded to multiples of 2^-24.
  * Weights that are equal within each segment are the same as none, and so are clusters of single rows; neither is
  * kept. */
 #include <math.h>
+#include <string.h>
 
+#include "base/number.h"
 #include "data/pack.h"
 
 enum { UNIT = 1 << 24 }; /* weights are whole multiples of 1 / UNIT, so that their sums are exact */
@@ -52,6 +54,102 @@ blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const doub
   data->weight = differ ? bl_take(&scaled) : NULL;
   return BLICA_OK;
 }
+
+/* ---- replicate weights ---- */
+
+static blica_status unknown_method(blica_ctx *ctx, const char *method) {
+  return bl_fail(
+      ctx, BLICA_ERR_ARGUMENT,
+      "the method of the replicate weights is '%.100s'; give jk1, brr, fay=RHO with RHO from 0 to below 1, or "
+      "the factors themselves, one number or one for each replicate, separated by commas",
+      method);
+}
+
+/* factor [count] <- numbers separated by commas, one for all or one for each. */
+static blica_status read_factors(blica_ctx *ctx, const char *method, int count, double *factor) {
+  int given = 0;
+  for (const char *at = method, *end; at; at = *end ? end + 1 : NULL) {
+    char *stop;
+    const double value = bl_strtod(at, &stop);
+    end = stop;
+    if (end == at || (*end && *end != ',') || !(value >= 0 && value < INFINITY)) return unknown_method(ctx, method);
+    if (given < count) factor[given] = value;
+    given++;
+  }
+  if (given != 1 && given != count)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "the method of the replicate weights has %d factors, and there are %d replicates; give one for all "
+                   "or one for each",
+                   given, count);
+  for (int r = given; r < count; r++) factor[r] = factor[0];
+  return BLICA_OK;
+}
+
+static blica_status find_factors(blica_ctx *ctx, const char *method, int count, double *factor) {
+  double one = 1.0 / count;
+  if (strcmp(method, "jk1") == 0) {
+    one = (count - 1.0) / count;
+  } else if (strncmp(method, "fay=", 4) == 0) {
+    char *end;
+    const double rho = bl_strtod(method + 4, &end);
+    if (end == method + 4 || *end || !(rho >= 0 && rho < 1)) return unknown_method(ctx, method);
+    one /= (1 - rho) * (1 - rho);
+  } else if (strcmp(method, "brr") != 0) {
+    return read_factors(ctx, method, count, factor);
+  }
+  for (int r = 0; r < count; r++) factor[r] = one;
+  return BLICA_OK;
+}
+
+/* to [rows] <- one replicate by segment, times the factor by which each segment's weights were scaled. */
+static blica_status take_replicate(blica_ctx *ctx, const blica_data *data, const int64_t *place, const double *scale,
+                                   int r, const double *from, double *to) {
+  for (int64_t row = 0; row < data->rows; row++) {
+    if (!(from[row] >= 0 && from[row] < INFINITY))
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "row %lld: its weight in replicate %d is %g, and replicate weights are numbers of at least 0",
+                     (long long)row + 1, r + 1, from[row]);
+    to[place[row]] = nearbyint(from[row] * scale[data->row_segment[row]] * UNIT) / UNIT;
+  }
+  for (int64_t s = 0, at = 0; s < data->u; at += data->samples[s++]) {
+    double sum = 0;
+    for (int64_t row = 0; row < data->samples[s]; row++) sum += to[at + row];
+    if (data->samples[s] > 0 && !(sum > 0))
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "replicate %d gives all rows of segment '%s' weight 0, so that nothing can be fitted to it; take "
+                     "larger segments",
+                     r + 1, data->segments[s]);
+  }
+  return BLICA_OK;
+}
+
+blica_status blica_data_set_replicates(blica_ctx *ctx, blica_data *data, const double *weight, int count,
+                                       const double *replicate, const char *method) {
+  BL_NEED(ctx, data, weight, replicate, method);
+  BL_OWNED int64_t *place = NULL;
+  BL_OWNED double *scale = NULL, *scaled = NULL, *factor = NULL;
+  if (count < 2)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d replicate weight%s: errors need at least two", count,
+                   count == 1 ? "" : "s");
+  MUST(bl_alloc(ctx, (size_t)count, &factor));
+  MUST(find_factors(ctx, method, count, factor));
+  MUST(blica_data_set_weights(ctx, data, weight));
+  MUST(find_places(ctx, data, &place));
+  MUST(bl_alloc(ctx, (size_t)data->u, &scale));
+  MUST(bl_alloc(ctx, bl_mul((size_t)data->rows, (size_t)count), &scaled));
+  for (int64_t r = 0; r < data->rows; r++) scale[data->row_segment[r]] += weight[r];
+  for (int s = 0; s < data->u; s++) scale[s] = bl_data_rows(data, s) / scale[s];
+  for (int r = 0; r < count; r++) {
+    const size_t at = (size_t)data->rows * (size_t)r;
+    MUST(take_replicate(ctx, data, place, scale, r, replicate + at, scaled + at));
+  }
+  bl_free(data->replicate);
+  bl_free(data->replicate_factor);
+  data->replicates = count, data->replicate = bl_take(&scaled), data->replicate_factor = bl_take(&factor);
+  return BLICA_OK;
+}
+
+/* ---- who knows of them ---- */
 
 blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters) {
   if (!data->weight && !(clusters && data->cluster)) return BLICA_OK;

@@ -11,6 +11,7 @@
 #include "inference/scores/item_scores.h"
 #include "inference/errors.h"
 #include "inference/scores/m2.h"
+#include "inference/scores/row_scores.h"
 #include "inference/verdict.h"
 #include "num/normal/normal.h"
 #include "ranks/facts.h"
@@ -149,14 +150,14 @@ static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const 
 
 /* Angles and expected MCS, and errors of means and cuts unless they are there, by draws of the asymptotic
  * distribution. */
-static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const blica_counts *counts, uint64_t seed,
-                                     bool means, blica_assessment *a) {
+static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const blica_counts *counts,
+                                     double *thresholds, uint64_t seed, bool means, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters;
   BL_OWNED bl_axes *axes = NULL;
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, false, a->angle, a->angle_bound, &a->expected_mcs));
-  if (!means) status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
+  if (!means) status = bl_mean_errors(ctx, m, counts, thresholds, a->covariance, p, seed, a->mean_se, a->cut_se);
   if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
     bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
     status = BLICA_OK;
@@ -165,12 +166,28 @@ done:
   return status;
 }
 
+/* Standard errors of the thresholds, NaN where the column is constant, and their covariance [planes,planes,u]. */
+static blica_status threshold_errors(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts,
+                                     double **covariance, blica_assessment *a) {
+  const size_t q = (size_t)rows->planes, all = q * (size_t)rows->u;
+  BL_OWNED double *t = NULL;
+  MUST(bl_alloc(ctx, bl_mul(q, all), covariance));
+  MUST(bl_alloc(ctx, all, &t));
+  bl_table_thresholds(counts, t);
+  MUST(bl_threshold_covariance(ctx, rows, counts, t, *covariance));
+  for (size_t at = 0; at < all; at++)
+    if (counts->ones[at] > 0 && counts->ones[at] < counts->present[at])
+      a->threshold_se[at] = sqrt((*covariance)[at % q * (q + 1) + at / q * q * q]);
+  return BLICA_OK;
+}
+
 static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
                                uint64_t seed, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters, nk = (size_t)m->n * m->k;
+  BL_OWNED double *thresholds = NULL;
   bool means;
-  bl_threshold_errors(counts, a->threshold_se);
+  TRY(threshold_errors(ctx, rows, counts, &thresholds, a));
   TRY(bl_alloc_for(ctx, a, p * p, &a->covariance));
   status = find_covariance(ctx, m, rows, counts, &means, a);
   if (status == BLICA_ERR_NUMERIC) {
@@ -180,7 +197,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
     goto done;
   }
   if (status != BLICA_OK) goto done;
-  TRY(asymptotic_draws(ctx, m, counts, seed, means, a));
+  TRY(asymptotic_draws(ctx, m, counts, thresholds, seed, means, a));
   for (size_t i = 0; i < p; i++)
     *(i < nk ? &a->mixing_se[i] : &a->log_variance_se[i - nk]) = sqrt(fmax(0, a->covariance[i * (p + 1)]));
 done:
@@ -195,23 +212,32 @@ static void take_larger(size_t count, const double *b, double *a) {
 /* The bootstrap, or what there is of it after an interrupt. Where refits move the estimate further than its asymptotic
  * distribution says, the data determine it less than the curvature at the estimate suggests: the larger errors and
  * angles are reported. Angles are those of the median refit: refits begin at one point, so that a few of them end at
- * another optimum than the fit would. */
+ * another optimum than the fit would. Errors by replicate weights are reported as they are. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   BL_OWNED bl_axes *axes = NULL;
   BL_OWNED double *angle = NULL;
   double mcs;
   const size_t k = (size_t)m->k;
-  const blica_status status = bl_bootstrap(ctx, m, rows, a->draws_planned, seed, a->mixing_se_bootstrap,
-                                           a->log_variance_se_bootstrap, a->mean_se_bootstrap, a->stability, &axes);
+  double *const error[BL_DRAWN_PARTS] = {a->mixing_se_bootstrap, a->log_variance_se_bootstrap, a->mean_se_bootstrap,
+                                         rows->replicates ? a->cut_se : NULL,
+                                         rows->replicates ? a->threshold_se : NULL};
+  const blica_status status = bl_bootstrap(ctx, m, rows, a->draws_planned, seed, error, a->stability, &axes);
   a->draws = status == BLICA_OK ? axes->draws : 0;
-  if (status == BLICA_ERR_INTERRUPTED) { /* too few draws: asymptotic errors only */
+  if (status == BLICA_ERR_INTERRUPTED && !rows->replicates) { /* too few draws: asymptotic errors only */
     a->mixing_se_bootstrap = a->log_variance_se_bootstrap = a->mean_se_bootstrap = a->stability = NULL;
     return BLICA_OK;
   }
   MUST(status);
   MUST(bl_alloc(ctx, 2 * k, &angle));
-  MUST(bl_axes_summary(ctx, axes, true, angle, angle + k, &mcs));
+  MUST(bl_axes_summary(ctx, axes, !rows->replicates, angle, angle + k, &mcs));
+  if (rows->replicates) { /* they know of the design, which the asymptotic errors do not */
+    double *const own[] = {a->angle, a->angle_bound, a->mixing_se, a->log_variance_se, a->mean_se};
+    const size_t size[] = {k, k, (size_t)m->n * k, k * (size_t)m->u, k * (size_t)m->u};
+    for (int i = 0; i < 5; i++)
+      for (size_t at = 0; at < size[i]; at++) own[i][at] = NAN;
+    a->expected_mcs = NAN;
+  }
   take_larger(k, angle, a->angle);
   take_larger(k, angle + k, a->angle_bound);
   take_larger((size_t)m->n * k, a->mixing_se_bootstrap, a->mixing_se);
@@ -379,8 +405,13 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, rows->weight, counts);
-  TRY(create(ctx, model, options->bootstrap < 0 ? default_draws(model) : options->bootstrap, &a));
-  a->level = options->level;
+  if (rows->replicates && options->bootstrap >= 0)
+    FAIL(ctx, BLICA_ERR_ARGUMENT,
+         "bootstrap is %d, but errors come from the %d replicate weights of the rows; leave one of the two out",
+         options->bootstrap, rows->replicates);
+  const int draws = options->bootstrap < 0 ? default_draws(model) : options->bootstrap;
+  TRY(create(ctx, model, rows->replicates ? rows->replicates : draws, &a));
+  a->level = options->level, a->replicates = rows->replicates;
   a->segments_found = data->segments_found || noted(model);
   for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
   if (rows->cluster) a->clusters = rows->unit_of[rows->u];

@@ -10,18 +10,15 @@
 blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
                          double *covariance);
 
-/* Standard errors of the thresholds, [counts->n,u]; NaN where the column is constant. */
-void bl_threshold_errors(const blica_counts *counts, double *error);
-
 /* covariance [p,p], p = nk + uk, of (A, log v) in the model's canonical scale, and the errors of means [k,u] and cuts
  * [planes], for items of any number of levels. *found is false, and nothing is set, where the information matrix is too
  * large for memory. */
 blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, double *covariance,
                                    double *mean_se, double *cut_se, bool *found);
 
-/* mean_se [k,u] and cut_se [planes], from the covariance [p,p] of (A, log v) and the sampling errors of the thresholds
- * of the counts, which are in the order of the model. */
-blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
+/* mean_se [k,u] and cut_se [planes], from the covariance [p,p] of (A, log v) and that of the thresholds
+ * [planes,planes,u], which is destroyed. Thresholds of items that the counts do not have are unknown. */
+blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, double *thresholds,
                             const double *covariance, size_t p, uint64_t seed, double *mean_se, double *cut_se);
 
 #endif

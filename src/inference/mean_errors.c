@@ -1,19 +1,16 @@
 /* mean_errors.c - means and cuts solve sqrt(c) A mu_s - tau = t_s sqrt(M_s,ii) (model/solve_means.c), so that their
  * errors come from those of A and v and from those of the thresholds t_s. Both are drawn from their asymptotic normal
  * distributions, the equations are solved for each draw, and the standard deviations over draws are the errors.
- * Thresholds of a segment are correlated: Cov(t_i, t_j) = (P11 - p_i p_j) N_ij / (phi_i phi_j N_i N_j), N_ij the rows
- * that have both. That they are also correlated with the estimates of A and v is left out. Checked against the
- * bootstrap and by simulation. */
+ * That the thresholds are also correlated with the estimates of A and v is left out. Checked against the bootstrap and
+ * by simulation. */
 #include "inference/errors.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "inference/scores/table.h"
 #include "model/model.h"
 #include "num/linear/blas.h"
-#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { DRAWS = 200 };
@@ -26,7 +23,7 @@ typedef struct {
   size_t p, columns, u, k;
   bool cuts;
   double *root;          /* [p,p] of the covariance of A and log v; it owns the other arrays */
-  double *threshold;     /* [columns,columns,u] roots of the covariances of the thresholds */
+  double *threshold;     /* [columns,columns,u] roots of the covariances of the thresholds; borrowed */
   double *z, *theta;     /* [max(p, columns)], [p] */
   double *sum, *squares; /* [ku + columns] */
 } job;
@@ -37,23 +34,6 @@ static bool take_root(size_t n, double *matrix, double *values) {
   if (bl_dsyevd('V', 'L', (int)n, matrix, (int)n, values) != 0) return false;
   for (size_t c = 0; c < n; c++) bl_dscal((int)n, sqrt(fmax(0, values[c])), matrix + n * c, 1);
   return true;
-}
-
-/* Sampling covariance of the thresholds t [columns] of segment s. */
-static void threshold_covariance(const blica_counts *c, int s, const double *t, double *matrix) {
-  const int n = c->n;
-  for (int j = 0; j < n; j++)
-    for (int i = 0; i <= j; i++) {
-      double cell[4], pi = bl_phi_cdf(t[i]), pj = bl_phi_cdf(t[j]), both = pi * (i == j ? 1 : pj);
-      double rows = fmax(1, c->present[i + (size_t)s * n]);
-      if (i != j) {
-        blica_counts_table(c, s, i, j, cell);
-        const double total = cell[0] + cell[1] + cell[2] + cell[3];
-        if (total > 0) both = cell[0] / total, rows *= fmax(1, c->present[j + (size_t)s * n]) / total;
-      }
-      matrix[i + (size_t)j * n] = matrix[j + (size_t)i * n] =
-          (both - pi * pj) / (bl_phi_density(t[i]) * bl_phi_density(t[j])) / rows;
-    }
 }
 
 static void multiply(const double *root, size_t n, bl_rng *rng, double *z, double *out) {
@@ -85,35 +65,31 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
   return BLICA_OK;
 }
 
-static blica_status prepare(job *b, const blica_counts *counts, const double *covariance) {
+static blica_status prepare(job *b, const double *covariance) {
   const size_t most = b->p > b->columns ? b->p : b->columns, square = b->columns * b->columns;
   MUST(bl_model_like(b->ctx, b->model, &b->drawn));
   MUST(bl_alloc(b->ctx, b->p * b->p, &b->root));
-  MUST(bl_alloc_for(b->ctx, b->root, bl_mul(square, b->u), &b->threshold));
   MUST(bl_alloc_for(b->ctx, b->root, most, &b->z));
   MUST(bl_alloc_for(b->ctx, b->root, b->p, &b->theta));
   MUST(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->sum));
   MUST(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->squares));
   memcpy(b->root, covariance, b->p * b->p * sizeof *b->root);
   bool fine = take_root(b->p, b->root, b->z);
-  for (size_t s = 0; s < b->u && fine; s++) {
-    threshold_covariance(counts, (int)s, b->model->thresholds + b->columns * s, b->threshold + square * s);
-    fine = take_root(b->columns, b->threshold + square * s, b->z);
-  }
+  for (size_t s = 0; s < b->u && fine; s++) fine = take_root(b->columns, b->threshold + square * s, b->z);
   if (!fine)
     MUST(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the covariance of the thresholds could not be decomposed"));
   return BLICA_OK;
 }
 
-blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
+blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, double *thresholds,
                             const double *covariance, size_t p, uint64_t seed, double *mean_se, double *cut_se) {
   blica_status status;
   job b = {
       .ctx = ctx, .model = model, .counts = counts, .p = p, .columns = (size_t)model->planes, .u = (size_t)model->u};
-  b.k = (size_t)model->k;
+  b.k = (size_t)model->k, b.threshold = thresholds;
   for (int c = 0; c < model->planes; c++) b.cuts = b.cuts || model->cuts[c] != 0;
   bl_blas_hold();
-  TRY(prepare(&b, counts, covariance));
+  TRY(prepare(&b, covariance));
   for (int d = 0; d < DRAWS; d++) TRY(one_draw(&b, seed, d));
   for (size_t i = 0; i < b.k * b.u + b.columns; i++) {
     const double mean = b.sum[i] / DRAWS, deviation = sqrt(fmax(0, b.squares[i] / DRAWS - mean * mean));

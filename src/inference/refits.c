@@ -2,6 +2,9 @@
  * rows redrawn within segments, the nonparametric bootstrap.
  *
  * A draw is weights of the distinct rows; draws run side by side, each on one thread with random numbers of its own.
+ * Sets of replicate weights take their place where the data have them: the variance is then the sum over sets r of
+ * factor_r (estimate_r - estimate)^2 (Wolter, Introduction to Variance Estimation, 2007), which is the mean square of
+ * deviations that are stretched by (factor_r sets)^(1/2). Stretched refits show angles and MCS, too.
  *
  * A fit is a function of its data and options, so that the refit of a model that was fitted to these data is the same
  * model. A fit that was stopped early, a model of other data and a model that was never fitted all differ from it; how
@@ -27,8 +30,10 @@ typedef struct {
   uint64_t seed;
   blica_fit_options options;
   bl_axes *axes;
-  double *log_variance, *mean; /* [k,u,draws] */
-  double *finished;            /* [draws] 1: the draw is there */
+  double *part[BL_DRAWN_PARTS]; /* [size,draws] what a draw estimates, */
+  size_t size[BL_DRAWN_PARTS];
+  const double *estimate[BL_DRAWN_PARTS]; /* [size] and the model */
+  double *finished;                       /* [draws] 1: the draw is there */
 } job;
 
 /* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
@@ -82,35 +87,54 @@ static blica_status refit(blica_ctx *ctx, const blica_model *model, const bl_row
   return fit_weighted(ctx, rows, weight, &options, model->freed, out);
 }
 
+/* Keeps what draw d estimates, columns matched. */
 static void keep(job *b, int d, const blica_model *fit) {
-  const size_t k = (size_t)fit->k, u = (size_t)fit->u, at = k * (size_t)d;
-  for (size_t s = 0; s < u; s++)
-    for (size_t j = 0; j < k; j++) {
-      const size_t to = j + k * (s + u * (size_t)d), from = (size_t)b->axes->match[at + j] + k * s;
-      b->log_variance[to] = log(fit->variances[from]);
-      b->mean[to] = b->axes->sign[at + j] * fit->means[from];
+  const size_t k = (size_t)fit->k, at = k * (size_t)d;
+  memcpy(b->part[BL_DRAWN_MIXING] + b->size[BL_DRAWN_MIXING] * (size_t)d, b->axes->mixing + (size_t)fit->n * at,
+         b->size[BL_DRAWN_MIXING] * sizeof(double));
+  for (size_t i = 0; i < b->size[BL_DRAWN_MEANS]; i++) {
+    const size_t to = i + b->size[BL_DRAWN_MEANS] * (size_t)d, from = (size_t)b->axes->match[at + i % k] + i / k * k;
+    b->part[BL_DRAWN_LOG_VARIANCES][to] = log(fit->variances[from]);
+    b->part[BL_DRAWN_MEANS][to] = b->axes->sign[at + i % k] * fit->means[from];
+  }
+  memcpy(b->part[BL_DRAWN_CUTS] + b->size[BL_DRAWN_CUTS] * (size_t)d, fit->cuts,
+         b->size[BL_DRAWN_CUTS] * sizeof(double));
+  memcpy(b->part[BL_DRAWN_THRESHOLDS] + b->size[BL_DRAWN_THRESHOLDS] * (size_t)d, fit->thresholds,
+         b->size[BL_DRAWN_THRESHOLDS] * sizeof(double));
+}
+
+/* Multiplies what distinguishes draw d from the model by a number. */
+static blica_status stretch(blica_ctx *ctx, job *b, int d, double by) {
+  for (int p = 0; p < BL_DRAWN_PARTS; p++)
+    for (size_t i = 0; i < b->size[p]; i++) {
+      double *x = &b->part[p][i + b->size[p] * (size_t)d];
+      *x = b->estimate[p][i] + by * (*x - b->estimate[p][i]);
     }
+  return bl_axes_take(ctx, b->model, b->part[BL_DRAWN_MIXING] + b->size[BL_DRAWN_MIXING] * (size_t)d, d, b->axes);
 }
 
 static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *user) {
   job *b = user;
-  const int d = (int)item;
+  const int d = (int)item, replicates = b->rows->replicates;
   BL_OWNED double *weight = NULL;
   BL_AUTO(blica_model) *fit = NULL;
   (void)thread;
   MUST(bl_alloc(ctx, (size_t)b->rows->count, &weight));
-  bl_rows_draw(b->rows, b->seed, d, weight);
+  if (replicates)
+    memcpy(weight, b->rows->replicate + b->rows->count * item, (size_t)b->rows->count * sizeof *weight);
+  else
+    bl_rows_draw(b->rows, b->seed, d, weight);
   MUST(fit_weighted(ctx, b->rows, weight, &b->options, b->model->freed, &fit));
   if (fit->fit.stop == BLICA_STOP_INTERRUPTED) return BLICA_OK;
   MUST(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
   b->finished[d] = 1;
-  return BLICA_OK;
+  return replicates ? stretch(ctx, b, d, sqrt(b->rows->replicate_factor[d] * replicates)) : BLICA_OK;
 }
 
 /* Moves the finished draws to the front; the others are forgotten. */
 static void close_ranks(job *b) {
-  const size_t k = (size_t)b->model->k, nk = (size_t)b->model->n * k, ku = k * (size_t)b->model->u;
+  const size_t k = (size_t)b->model->k, nk = (size_t)b->model->n * k;
   bl_axes *x = b->axes;
   int kept = 0;
   for (int d = 0; d < x->draws; d++) {
@@ -118,30 +142,32 @@ static void close_ranks(job *b) {
     if (b->finished[d] == 0) continue;
     memmove(x->mixing + nk * to, x->mixing + nk * from, nk * sizeof(double));
     memmove(x->angle + k * to, x->angle + k * from, k * sizeof(double));
-    memmove(b->log_variance + ku * to, b->log_variance + ku * from, ku * sizeof(double));
-    memmove(b->mean + ku * to, b->mean + ku * from, ku * sizeof(double));
+    for (int p = 0; p < BL_DRAWN_PARTS; p++)
+      memmove(b->part[p] + b->size[p] * to, b->part[p] + b->size[p] * from, b->size[p] * sizeof(double));
     x->mcs[to] = x->mcs[from];
     kept++;
   }
   x->draws = kept;
 }
 
-/* Standard deviation over draws of element i of `count`. */
-static double deviation(const double *x, size_t i, size_t count, int draws) {
-  double mean = 0, squares = 0;
-  for (int d = 0; d < draws; d++) mean += x[i + count * (size_t)d] / draws;
-  for (int d = 0; d < draws; d++) squares += pow(x[i + count * (size_t)d] - mean, 2);
-  return sqrt(squares / (draws - 1));
+/* error [size] <- standard deviations over draws of one part: from their mean, of replicates from the model. */
+static void deviations(const job *b, int part, double *error) {
+  const size_t size = b->size[part];
+  const int draws = b->axes->draws;
+  const bool replicates = b->rows->replicates > 0;
+  for (size_t i = 0; i < size; i++) {
+    const double *x = b->part[part] + i;
+    double centre = replicates ? b->estimate[part][i] : 0, squares = 0;
+    for (int d = 0; d < draws && !replicates; d++) centre += x[size * (size_t)d] / draws;
+    for (int d = 0; d < draws; d++) squares += pow(x[size * (size_t)d] - centre, 2);
+    error[i] = sqrt(squares / (replicates ? draws : draws - 1));
+  }
 }
 
-static void summarise(const job *b, double *mixing, double *log_variance, double *mean, double *stability) {
-  const size_t nk = (size_t)b->model->n * b->model->k, ku = (size_t)b->model->k * b->model->u;
+static void summarise(const job *b, double *const error[BL_DRAWN_PARTS], double *stability) {
   const int draws = b->axes->draws, k = b->model->k;
-  for (size_t i = 0; i < nk; i++) mixing[i] = deviation(b->axes->mixing, i, nk, draws);
-  for (size_t i = 0; i < ku; i++) {
-    log_variance[i] = deviation(b->log_variance, i, ku, draws);
-    mean[i] = deviation(b->mean, i, ku, draws);
-  }
+  for (int p = 0; p < BL_DRAWN_PARTS; p++)
+    if (error[p]) deviations(b, p, error[p]);
   for (int j = 0; j < k; j++) {
     stability[j] = 0;
     for (int d = 0; d < draws; d++)
@@ -150,33 +176,33 @@ static void summarise(const job *b, double *mixing, double *log_variance, double
 }
 
 blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
-                          double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out) {
-  blica_status status;
-  const size_t ku = (size_t)model->k * model->u;
-  job b = {.model = model, .rows = rows, .seed = seed};
+                          double *const error[BL_DRAWN_PARTS], double *stability, bl_axes **out) {
+  const size_t n = (size_t)model->n, k = (size_t)model->k, u = (size_t)model->u, planes = (size_t)model->planes;
+  BL_OWNED bl_axes *axes = NULL;
+  BL_OWNED double *logs = NULL;
+  job b = {.model = model, .rows = rows, .seed = seed, .size = {n * k, k * u, k * u, planes, planes * u}};
   *out = NULL;
-  TRY(refit_options(ctx, model, &b.options));
-  TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
-  TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
-  TRY(bl_alloc_for(ctx, b.log_variance, bl_mul(ku, (size_t)draws), &b.mean));
-  TRY(bl_alloc_for(ctx, b.log_variance, (size_t)draws, &b.finished));
-  const bl_places lists[] = {{b.axes->mixing, (size_t)model->n * model->k},
-                             {b.axes->mcs, 1},
-                             {b.axes->angle, (size_t)model->k},
-                             {b.log_variance, ku},
-                             {b.mean, ku},
-                             {b.finished, 1}};
-  status = bl_share_children(ctx, draws, "bootstrap draw", one_draw, &b, 6, lists);
-  if (status != BLICA_OK && status != BLICA_ERR_INTERRUPTED) goto done;
+  MUST(refit_options(ctx, model, &b.options));
+  if (rows->replicates && model->fit.n_starts > 0) b.options.starts = model->fit.n_starts;
+  MUST(bl_axes_make(ctx, model->n, model->k, draws, &axes));
+  MUST(bl_alloc(ctx, k * u, &logs));
+  for (size_t i = 0; i < k * u; i++) logs[i] = log(model->variances[i]);
+  const double *const estimate[] = {model->mixing, logs, model->means, model->cuts, model->thresholds};
+  bl_places lists[4 + BL_DRAWN_PARTS] = {{axes->mixing, n * k}, {axes->mcs, 1}, {axes->angle, k}};
+  for (int p = 0; p < BL_DRAWN_PARTS; p++) {
+    MUST(bl_alloc_for(ctx, axes, bl_mul(b.size[p], (size_t)draws), &b.part[p]));
+    b.estimate[p] = estimate[p], lists[3 + p] = (bl_places){b.part[p], b.size[p]};
+  }
+  MUST(bl_alloc_for(ctx, axes, (size_t)draws, &b.finished));
+  b.axes = axes, lists[3 + BL_DRAWN_PARTS] = (bl_places){b.finished, 1};
+  const blica_status status = bl_share_children(ctx, draws, rows->replicates ? "replicate" : "bootstrap draw", one_draw,
+                                                &b, 4 + BL_DRAWN_PARTS, lists);
+  if (status != BLICA_OK && status != BLICA_ERR_INTERRUPTED) return status;
   close_ranks(&b);
-  if (status != BLICA_OK && b.axes->draws < BL_DRAWS_LEAST) goto done;
-  status = BLICA_OK;
-  summarise(&b, mixing, log_variance, mean, stability);
-  *out = bl_take(&b.axes);
-done:
-  bl_free(b.axes);
-  bl_free(b.log_variance);
-  return status;
+  if (status != BLICA_OK && (rows->replicates || axes->draws < BL_DRAWS_LEAST)) return status;
+  summarise(&b, error, stability);
+  *out = bl_take(&axes);
+  return BLICA_OK;
 }
 
 /* ---- is the model the fit of these data? ---- */

@@ -1,4 +1,4 @@
-/* refits.h - fits of the same model to the same rows, and to rows redrawn within segments. */
+/* refits.h - fits of the same model to the same rows, and to rows redrawn within segments or weighted by replicates. */
 #ifndef BL_REFITS_H
 #define BL_REFITS_H
 
@@ -22,10 +22,14 @@ bool bl_optimum_twins(const bl_rows *rows, int *first, int *second);
 
 enum { BL_DRAWS_LEAST = 20 }; /* fewer finished draws are not used */
 
-/* Standard deviations over draws of A [n,k], log v [k,u], means [k,u] (columns matched to the model's), and the share
- * of draws in which a column stays within 30 degrees [k]. *out has the draws: after an interrupt those that were
- * finished, if they are BL_DRAWS_LEAST or more, else it fails. Same bits for any number of threads. */
+/* What is known of each draw, columns matched to the model's: [n,k], [k,u], [k,u], [planes], [planes,u]. */
+enum { BL_DRAWN_MIXING, BL_DRAWN_LOG_VARIANCES, BL_DRAWN_MEANS, BL_DRAWN_CUTS, BL_DRAWN_THRESHOLDS, BL_DRAWN_PARTS };
+
+/* Standard deviations over draws of these parts, where error is not NULL, and the share of draws in which a column
+ * stays within 30 degrees [k]. Of rows with replicate weights these are the draws, and as many. *out has the draws:
+ * after an interrupt those that were finished, if they are BL_DRAWS_LEAST or more and no replicates, else it fails.
+ * Same bits for any number of threads. */
 blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
-                          double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out);
+                          double *const error[BL_DRAWN_PARTS], double *stability, bl_axes **out);
 
 #endif

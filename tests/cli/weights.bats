@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Columns that say something of rows: --weights, --frequencies, --cluster
+# Columns that say something of rows: --weights, --replicate-weights, --frequencies, --cluster
 load helpers
 
 setup_file() {
@@ -26,6 +26,41 @@ items="--columns x1:x6"
   run_code 0 assess b.json repeated.csv $items --json --bootstrap none
   [ "$(jq -c '[.srmr, .expected_mcs == null]' <<< "$first")" = "$(jq -c '[.srmr, .expected_mcs == null]' <<< "$out")" ]
   [ "$(jq -c '.change.lag' <<< "$first")" = null ] && [ "$(jq '.change.lag > 0.1' <<< "$out")" = true ]
+}
+
+@test "frequencies give what repeated rows give in 50 designs at random" {
+  cd "$BATS_TEST_TMPDIR"
+  /usr/bin/python3 - "$BLICA" <<'P'
+import json, random, subprocess, sys
+def blica(*arguments):
+    done = subprocess.run([sys.argv[1], *arguments, "--threads", "1", "--quiet"], capture_output=True, text=True)
+    assert done.returncode in (0, 4), (design, arguments, done.stderr)
+    return done.stdout
+for design in range(50):
+    draw = random.Random(design)
+    k, levels, missing = draw.randint(1, 2), draw.choice((2, 2, 3, 5)), draw.choice((0, 0, 0.1))
+    n, u = 2 * k + draw.randint(3, 5), draw.randint(3, 6)
+    mixing = [[draw.gauss(0, 1) for _ in range(k)] for _ in range(n)]
+    names = ",".join(f"q{i}" for i in range(n))
+    with open("counted.csv", "w") as counted, open("repeated.csv", "w") as repeated:
+        counted.write(f"{names},segment,times\n"), repeated.write(f"{names},segment\n")
+        for s in range(u):
+            sd = [draw.uniform(0.6, 1.6) for _ in range(k)]
+            for _ in range(draw.randint(60, 120)):
+                z = [draw.gauss(0, d) for d in sd]
+                q = [sum(a * b for a, b in zip(row, z)) + draw.gauss(0, 1) for row in mixing]
+                x = ["" if draw.random() < missing else str(sum(v > 1.6 * (c + 0.5) / (levels - 1) - 0.8 for c in range(levels - 1))) for v in q]
+                times = draw.choice((0, 1, 1, 2, 5))
+                counted.write(",".join(x) + f",{s},{times}\n")
+                repeated.write((",".join(x) + f",{s}\n") * times)
+    found = []
+    for data, more in (("counted.csv", ["--frequencies", "times"]), ("repeated.csv", [])):
+        blica("fit", data, "--sources", str(k), "--out", "m.json", *more, *(["--ordinal"] if levels > 2 else []))
+        model = json.load(open("m.json"))
+        found.append(([model[part] for part in ("mixing", "variances", "means", "cuts", "samples", "levels")],
+                      blica("invariance", "m.json", data, "--json", *more)))
+    assert found[0] == found[1], design
+P
 }
 
 @test "weights that are all the same change nothing; others count as their effective number of rows" {
@@ -106,6 +141,90 @@ P
   run_code 2 fit c.npz --weights w --sources 2 --out x.json
   says "holds counts, not rows"
   only_files bad.csv c.npz f.csv time.csv
+}
+
+@test "replicate weights give errors as surveys publish them" {
+  cd "$BATS_FILE_TMPDIR"
+  run_code 0 fit f.csv --weights w $items --sources 2 --out w.json
+  # row groups are left out in turn: the jackknife, whose factor is 5/6
+  awk -F, -v OFS=, 'NR == 1 { print $0, "rep1", "rep2", "rep3", "rep4", "rep5", "rep6"; next }
+    { for (r = 0; r < 6; r++) $(12 + r) = NR % 6 == r ? 0 : $9 * 1.2; print }' f.csv > r.csv
+  run_code 0 assess w.json r.csv --weights w --replicate-weights rep1:rep6 --replicate-method jk1 $items --json
+  first=$out
+  [ "$(jq -c '[.rows.replicates, .draws]' <<< "$first")" = "[6,6]" ]
+  /usr/bin/python3 - "$first" <<'P'
+import csv, json, statistics, sys
+found, rows = json.loads(sys.argv[1]), list(csv.DictReader(open("r.csv")))
+normal = statistics.NormalDist()
+segments = list(dict.fromkeys(r["segment"] for r in rows))
+def thresholds(weight):
+    t = []
+    for s in segments:
+        own = [r for r in rows if r["segment"] == s]
+        total = sum(float(r[weight]) for r in own)
+        t.append([normal.inv_cdf(sum(float(r[weight]) for r in own if r[f"x{i}"] == "1") / total) for i in range(1, 7)])
+    return t
+whole, parts = thresholds("w"), [thresholds(f"rep{r}") for r in range(1, 7)]
+for s in range(len(segments)):
+    for i in range(6):
+        wanted = (5 / 6 * sum((p[s][i] - whole[s][i]) ** 2 for p in parts)) ** 0.5
+        assert abs(found["thresholds_se"][s][i] - wanted) < 1e-4 * wanted, (s, i, found["thresholds_se"][s][i], wanted)
+assert found["mixing"]["se"] == found["mixing"]["se_bootstrap"]
+P
+  # the factor in numbers, columns as a list, another order of the columns, an array: the same
+  run_code 0 assess w.json r.csv --weights w --replicate-weights rep4,rep5,rep6,12:14 --replicate-method 0.8333333333333334 $items --json
+  [ "$out" = "$first" ]
+  awk -F, -v OFS=, 'NR > 1 { $11 = NR; print }' r.csv > bare.csv
+  /usr/bin/python3 -c 'import numpy as np; np.save("r.npy", np.loadtxt("bare.csv", delimiter=","))'
+  run_code 0 fit r.npy --columns 2:7 --segment-column 8 --weights 9 --sources 2 --out n.json
+  run_code 0 assess n.json r.npy --columns 2:7 --segment-column 8 --weights 9 --replicate-weights 12:17 --replicate-method jk1 --json
+  [ "$(jq -c '[.mixing, .thresholds_se]' <<< "$out")" = "$(jq -c '[.mixing, .thresholds_se]' <<< "$first")" ]
+  if [ -x "$(dirname "$BLICA")/blica-mpi" ] && command -v mpirun >/dev/null; then
+    mpirun --allow-run-as-root --oversubscribe -n 2 "$(dirname "$BLICA")/blica-mpi" assess w.json r.csv --weights w \
+      --replicate-weights rep1:rep6 --replicate-method jk1 $items --json --quiet > two.json
+    [ "$(cat two.json)" = "$first" ]
+  fi
+}
+
+@test "bad replicate weights are refused, and nothing is written" {
+  cd "$BATS_FILE_TMPDIR"
+  run_code 0 fit d/data.csv --sources 2 --out m.json
+  cd "$BATS_TEST_TMPDIR"
+  awk -F, -v OFS=, '{ print $0, NR == 1 ? "rep1" : $9, NR == 1 ? "rep2" : 2 * $9 }' "$BATS_FILE_TMPDIR/f.csv" > f.csv
+  given="$BATS_FILE_TMPDIR/m.json f.csv $items --out x.json"
+  both="--replicate-weights rep1:rep2 --replicate-method brr"
+  run_code 2 assess $given $both
+  says "--weights is missing"
+  run_code 2 assess $given --weights w --replicate-weights rep1:rep2
+  says "--replicate-method is missing"
+  run_code 2 assess $given --weights w --replicate-method brr
+  says "--replicate-weights is missing"
+  run_code 3 assess $given --weights w --replicate-weights rep1:rep9 --replicate-method brr
+  says "no such column"
+  run_code 2 assess $given --weights w --replicate-weights rep1:rep2 --replicate-method jk2
+  says "give jk1, brr, fay=RHO"
+  run_code 2 assess $given --weights w --replicate-weights rep1:rep2 --replicate-method 1,1,1
+  says "3 factors, and there are 2 replicates"
+  run_code 2 assess $given --weights w --replicate-weights rep1 --replicate-method brr
+  says "at least two"
+  run_code 2 assess $given --weights w --replicate-weights w:rep2 --replicate-method brr
+  says "another option"
+  run_code 2 assess "$BATS_FILE_TMPDIR/m.json" f.csv --columns x1:x6,rep1 --out x.json --weights w $both
+  says "as an item"
+  run_code 2 assess $given --weights w $both --bootstrap 50
+  says "leave one of the two out"
+  for bad in -1 nan heavy ''; do
+    awk -F, -v OFS=, -v bad="$bad" 'NR == 8 { $13 = bad } { print }' f.csv > bad.csv
+    run_code 3 assess "$BATS_FILE_TMPDIR/m.json" bad.csv $items --out x.json --weights w $both
+    says "bad.csv, row 7, column 13 ('rep2'): a replicate weight"
+  done
+  for verb in "fit f.csv --sources 2 --out x.json" "fit f.csv --sources 2 --method mle --out x.json" "count f.csv --out x.npz" \
+    "check f.csv" "select f.csv" "invariance $BATS_FILE_TMPDIR/m.json f.csv" "loglik $BATS_FILE_TMPDIR/m.json f.csv" \
+    "sources $BATS_FILE_TMPDIR/m.json f.csv --out x.csv" "identify $BATS_FILE_TMPDIR/m.json f.csv" \
+    "correlate f.csv --out x.npz --acm y.csv" "report $BATS_FILE_TMPDIR/m.json f.csv --out x.html"; do
+    run_code 2 $verb $items --weights w $both
+  done
+  only_files bad.csv f.csv
 }
 
 @test "several processes read weights as one does" {

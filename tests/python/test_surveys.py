@@ -27,6 +27,50 @@ def test_weights_count_relative_to_each_other(drawn):
     np.testing.assert_array_equal(scaled.mixing, blica.fit(drawn.X, drawn.segments, sample_weight=weight, sources=2).mixing)
 
 
+def random_design(seed):
+    """Rows of items with two levels, or up to five, some missing; segments, and weights."""
+    rng = np.random.default_rng(seed)
+    k, u, levels = rng.integers(1, 3), rng.integers(3, 7), rng.integers(2, 6) if seed % 2 else 2
+    n = 2 * k + rng.integers(3, 6)
+    mixing = rng.standard_normal((n, k))
+    X, segments = [], []
+    for s in range(u):
+        rows = rng.integers(80, 250)
+        q = rng.standard_normal((rows, k)) * np.exp(rng.uniform(-0.7, 0.7, k)) @ mixing.T + rng.standard_normal((rows, n))
+        X.append((q[:, :, None] > np.linspace(-1, 1, levels - 1) if levels > 2 else q[:, :, None] > 0).sum(2).astype(float))
+        segments += [f"s{s}"] * rows
+    X, segments = np.vstack(X), np.array(segments)
+    if seed % 3 == 0:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    order = rng.permutation(len(X))
+    return X[order], segments[order], int(k), levels > 2, rng.lognormal(0, 0.7, len(X))
+
+
+def bits_of(design, weight=None, cluster=None):
+    """Every number that fit, assess and invariance give."""
+    X, segments, k, ordinal, _ = design
+    model = blica.fit(X, segments, sources=k, ordinal=ordinal, sample_weight=weight, threads=1)
+    found = blica.assess(model, X, segments, sample_weight=weight, cluster=cluster, bootstrap=20, threads=1)
+    items = blica.invariance(model, X, segments, sample_weight=weight, cluster=cluster, threads=1)
+    numbers = [model.mixing, model.variances, model.means, model.cuts, model.thresholds, model.samples]
+    numbers += [value for name, value in vars(found).items() if isinstance(value, (np.ndarray, float)) and name != "seconds"]
+    numbers += [items.shift, items.share, items.loading, np.array([(t.effect, t.p, t.p_adjusted, t.found) for t in items.items])]
+    return [np.asarray(part).tobytes() for part in numbers]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_identities(seed):
+    """Equal weights and clusters of one are none, and weights count but for a factor, to the last bit."""
+    design = random_design(seed)
+    rows, weight = len(design[0]), design[4]
+    plain = bits_of(design)
+    assert bits_of(design, np.full(rows, 0.7)) == plain
+    assert bits_of(design, cluster=np.random.default_rng(seed).permutation(rows)) == plain
+    weighted = bits_of(design, weight)
+    assert weighted != plain
+    assert bits_of(design, 3 * weight) == weighted
+
+
 def test_clusters_widen_errors(drawn):
     """Each row four times, in any order, as four answers of one person: errors by clusters are those of the single rows, twice as large."""
     person = np.random.default_rng(2).permutation(np.repeat(np.arange(len(drawn.X)), 4))
@@ -35,6 +79,55 @@ def test_clusters_widen_errors(drawn):
     rows, clusters = (blica.assess(model, X, segments, bootstrap=0, cluster=c) for c in (None, person))
     ratio = clusters.mixing_se / rows.mixing_se
     assert 1.7 < np.median(ratio) < 2.3
+
+
+def test_replicate_weights_are_refits(drawn):
+    """Balanced half samples: each replicate is a fit to rows that are there twice or not at all."""
+    X, segments = np.asarray(drawn.X), np.asarray(drawn.segments)
+    signs = np.array([[1]])
+    while len(signs) < 8:
+        signs = np.block([[signs, signs], [signs, -signs]])
+    rng = np.random.default_rng(4)
+    weights = 1.0 + signs[:, rng.integers(0, 8, len(X))].T * rng.choice([-1, 1], len(X))[:, None]
+    model = blica.fit(X, segments, sources=2)
+    ones = np.ones(len(X))
+    found = blica.assess(model, X, segments, sample_weight=ones, replicate_weights=weights, replicate_method="brr")
+    squares, thresholds = 0, 0
+    for column in weights.T.astype(int):
+        other = blica.fit(np.repeat(X, column, axis=0), np.repeat(segments, column), sources=2)
+        matched = other.mixing[:, blica.compare(model, other).matching]
+        matched = matched * np.sign((matched * model.mixing).sum(0))
+        squares = squares + (matched - model.mixing) ** 2 / 8
+        thresholds = thresholds + (other.thresholds - model.thresholds) ** 2 / 8
+    np.testing.assert_allclose(found.mixing_se, np.sqrt(squares), rtol=1e-9)
+    np.testing.assert_allclose(found.threshold_se, np.sqrt(thresholds), rtol=1e-9)
+    assert found.replicates == 8 and 0.9 < found.expected_mcs < 1
+    half = blica.assess(model, X, segments, sample_weight=ones, replicate_weights=weights, replicate_method="fay=0.5")
+    np.testing.assert_allclose(half.mixing_se, 2 * found.mixing_se, rtol=1e-12)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(weights, columns=[f"rep{r}" for r in range(8)]).assign(w=1.0, wave=segments)
+    frame = pandas.concat([pandas.DataFrame(X, columns=model.variables), frame], axis=1)
+    named = blica.assess(model, frame, "wave", sample_weight="w", replicate_weights=[f"rep{r}" for r in range(8)],
+                         replicate_method=np.full(8, 1 / 8))
+    np.testing.assert_allclose(named.mixing_se, found.mixing_se, rtol=1e-12)
+
+
+def test_bad_replicates_are_refused(drawn):
+    model = blica.fit(drawn.X, drawn.segments, sources=2)
+    ones = np.ones(len(drawn.X))
+
+    def refused(says, weights=np.ones((len(ones), 4)), method="brr", sample_weight=ones, **options):
+        with pytest.raises(ValueError, match=says):
+            blica.assess(model, drawn.X, drawn.segments, sample_weight=sample_weight, replicate_weights=weights, replicate_method=method,
+                         **options)
+
+    refused("belong together", sample_weight=None)
+    refused("belong together", method=None)
+    refused("replicate_weights has shape", weights=np.ones((7, 4)))
+    refused("replicate_weights has shape", weights=ones)
+    refused("give jk1, brr, fay=RHO", method="jk9")
+    refused("row 1: its weight in replicate 1 is -1", weights=-np.ones((len(ones), 4)))
+    refused("leave one of the two out", bootstrap=100)
 
 
 def test_columns_are_named(drawn):

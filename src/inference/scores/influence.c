@@ -137,6 +137,7 @@ void bl_influence_describe(const blica_counts *c, int s, const double *rho, cons
     const double share = bl_phi_cdf(margin[p]), per = 1 / fmax(bl_phi_density(margin[p]), LEAST) / fmax(present[p], 1);
     f->on_margin[2 * p] = -share * per, f->on_margin[2 * p + 1] = (1 - share) * per;
   }
+  if (!t) return;
   for (int i = 0; i < f->n; i++) describe_item(f, i, t + bl_plane(f->coding, i), present[bl_plane(f->coding, i)]);
   for (int j = 1; j < f->n && f->pairs > 0; j++)
     for (int i = 0; i < j; i++) {

@@ -19,17 +19,18 @@
 #include <string.h>
 
 #include "inference/implied.h"
-#include "inference/scores/influence.h"
+#include "inference/scores/row_scores.h"
 #include "model/model.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
 
-enum { BATCH = 128, FEW = 5, MOST = BL_ITEM_SCORES_SOURCES };
+enum { FEW = 5, MOST = BL_ITEM_SCORES_SOURCES };
 
 typedef struct {
   bl_influence *influence;
-  double *psi;                        /* [q,BATCH+1] of units, and of a row */
-  double *score;                      /* [m,BATCH] */
+  bl_units_reader units;              /* loadings */
+  bl_score_sums sums;                 /* of m + own scores */
+  double *score;                      /* [m+own,BL_BATCH] */
   double *slope;                      /* [q,m+own] */
   double *weight;                     /* [q,m+own] W slope */
   double *full;                       /* [m+own,m+own] */
@@ -52,90 +53,24 @@ typedef struct {
   workspace *workspace; /* per thread */
 } job;
 
-/* ---- units: rows, or clusters of rows ---- */
-
-/* psi [planes] <- the influence of the row on the thresholds of segment s. */
-static void threshold_row(const job *b, int s, const int8_t *x, double *psi) {
-  const size_t planes = (size_t)b->rows->planes;
-  const double *t = b->t + planes * (size_t)s, *present = b->counts->present + planes * (size_t)s;
-  for (size_t p = 0; p < planes; p++) {
-    const int8_t value = x[b->rows->item[p]];
-    psi[p] = value == BLICA_MISSING || !(present[p] > 0)
-                 ? 0
-                 : ((value >= b->rows->level[p]) - bl_phi_cdf(t[p])) / bl_phi_density(t[p]) / present[p];
-  }
-}
-
-static void influence_of(const job *b, int s, const workspace *w, int64_t pattern, double *psi) {
-  const int8_t *x = b->rows->x + (size_t)b->rows->n * (size_t)pattern;
-  if (b->cuts)
-    threshold_row(b, s, x, psi);
-  else
-    bl_influence_row(w->influence, x, psi);
-}
-
-/* psi [q] <- the sum of the influences of the rows of a unit. Returns their weight. */
-static double read_unit(const job *b, int s, const workspace *w, int64_t unit, double *psi) {
-  double size = 0, *one = w->psi + b->q * BATCH;
-  int64_t from, to;
-  memset(psi, 0, b->q * sizeof *psi);
-  bl_unit_rows(b->rows, unit, &from, &to);
-  for (; from < to; from++) {
-    const double weight = bl_row_weight(b->rows, from);
-    influence_of(b, s, w, b->rows->row[from], one);
-    bl_daxpy((int)b->q, weight, one, 1, psi, 1);
-    size += weight;
-  }
-  return size;
-}
-
-/* Reads the influences of up to BATCH units into w->psi, adds their sum to w->total and their squared sizes to
- * *squares, and scales each so that its square stands for all rows of a pattern. Returns how many; *at begins at 0. */
-static int read_units(const job *b, int s, const workspace *w, int64_t *at, double *squares) {
-  const bl_rows *rows = b->rows;
-  int64_t first = rows->first[s], all = rows->first[s + 1] - first;
-  if (rows->unit_first) all = bl_units(rows, s, &first);
-  const int count = all - *at < BATCH ? (int)(all - *at) : BATCH, q = (int)b->q;
-  for (int c = 0; c < count; c++) {
-    const int64_t unit = first + *at + c;
-    double *psi = w->psi + b->q * (size_t)c, size = 1;
-    if (rows->unit_first)
-      size = read_unit(b, s, w, unit, psi);
-    else
-      influence_of(b, s, w, unit, psi);
-    bl_daxpy(q, rows->unit_first ? 1 : rows->weight[unit], psi, 1, w->total, 1);
-    if (!rows->unit_first) bl_dscal(q, sqrt(rows->square[unit]), psi, 1);
-    *squares += rows->unit_first ? size * size : rows->square[unit];
-  }
-  *at += count;
-  return count;
-}
-
-static void mirror(size_t m, double *x) {
-  for (size_t c = 0; c < m; c++)
-    for (size_t a = 0; a < c; a++) x[a + m * c] = x[c + m * a];
-}
-
-/* variance [m,m] <- that of G'W r over the units, and score [m] <- the sum. weight [q,m] is W G, NULL for the identity.
- */
-static void sum_units(const job *b, int s, const workspace *w, size_t m, const double *weight, double *score,
-                      double *variance) {
+/* variance [m,m] <- that of G'W r over the units, and score [m] <- the sum. weight [q,m] is W G. */
+static void sum_units(const job *b, int s, const workspace *w, size_t m, double *score, double *variance) {
   const int im = (int)m, q = (int)b->q;
   const double rows = fmax(1, b->counts->samples[s]);
-  double squares = 0;
-  memset(w->total, 0, b->q * sizeof *w->total);
-  memset(variance, 0, m * m * sizeof *variance);
-  int count;
-  for (int64_t at = 0; (count = read_units(b, s, w, &at, &squares)) > 0;) {
-    if (weight) bl_dgemm('T', 'N', im, count, q, 1, weight, q, w->psi, q, 0, w->score, im);
-    bl_dsyrk('L', 'N', im, count, 1, weight ? w->score : w->psi, im, 1, variance, im);
+  const double own = 2.0 * b->rows->planes / b->rows->n + (double)b->own + (double)b->out->m / b->out->u;
+  const double few = bl_units_few(b->rows, s) * (rows > 2 * own ? rows / (rows - own) : 2);
+  bl_score_sums sums = w->sums;
+  int64_t at = 0;
+  bl_score_sums_clear(m, &sums);
+  for (int count; (count = bl_units_read(&w->units, s, &at)) > 0;) {
+    bl_dgemm('T', 'N', im, count, q, 1, w->weight, q, w->units.psi, q, 0, w->score, im);
+    bl_score_sums_add(&w->units, count, m, w->score, &sums);
   }
-  if (weight)
-    bl_dgemv('T', q, im, 1, weight, q, w->total, 1, 0, score, 1);
-  else
-    memcpy(score, w->total, m * sizeof *score);
-  bl_dsyr('L', im, -squares / (rows * rows), score, 1, variance, im);
-  mirror(m, variance);
+  memcpy(score, sums.sum, m * sizeof *score);
+  for (size_t c = 0; c < m; c++) sums.sum[c] /= rows;
+  bl_score_sums_centre(sums.sum, m, &sums);
+  for (size_t c = 0; c < m; c++)
+    for (size_t r = c; r < m; r++) variance[r + m * c] = variance[c + m * r] = few * sums.product[r + m * c];
 }
 
 /* ---- what a segment has of its own is projected out ---- */
@@ -209,7 +144,7 @@ static void keep_sums(const job *b, int s, const workspace *w) {
   double nominal[MOST * MOST], v[MOST * MOST], *variance = b->out->variance + m * m * (size_t)s;
   for (size_t c = 0; c < own; c++)
     for (size_t a = 0; a < own; a++) nominal[a + own * c] = w->full[m + a + all * (m + c)];
-  sum_units(b, s, w, all, w->weight, w->sum, w->full);
+  sum_units(b, s, w, all, w->sum, w->full);
   memcpy(b->out->score + m * (size_t)s, w->sum, m * sizeof *w->sum);
   for (size_t c = 0; c < m; c++) memcpy(variance + m * c, w->full + all * c, m * sizeof *variance);
   for (size_t c = 0; c < own; c++)
@@ -273,17 +208,13 @@ static blica_status pool_variances(const job *b) {
 
 /* ---- cuts ---- */
 
-static void spread_task(int64_t item, int thread, void *user) {
-  const job *b = user;
-  const int s = (int)item;
+/* Variances are never less than those of as many independent rows. */
+static void raise_spreads(const job *b) {
   const size_t q = (size_t)b->rows->planes;
-  const workspace *w = &b->workspace[thread];
-  double *spread = b->spread + q * q * (size_t)s;
-  sum_units(b, s, w, q, NULL, w->score, spread);
-  for (size_t p = 0; p < q; p++) { /* never less than that of as many independent rows */
-    const double share = bl_phi_cdf(b->t[p + q * (size_t)s]), density = bl_phi_density(b->t[p + q * (size_t)s]);
-    const double least = share * (1 - share) / (density * density) / fmax(1, b->counts->present[p + q * (size_t)s]);
-    spread[p * (q + 1)] = fmax(spread[p * (q + 1)], least);
+  for (size_t at = 0; at < q * (size_t)b->out->u; at++) {
+    const double share = bl_phi_cdf(b->t[at]), density = bl_phi_density(b->t[at]);
+    double *spread = &b->spread[at % q * (q + 1) + at / q * q * q];
+    *spread = fmax(*spread, share * (1 - share) / (density * density) / fmax(1, b->counts->present[at]));
   }
 }
 
@@ -386,12 +317,15 @@ static void cut_task(int64_t item, int thread, void *user) {
 /* ---- both ---- */
 
 static blica_status make_workspace(const job *b, workspace *w) {
-  const size_t m = b->out->m, all = m + b->own, wide = all > b->q ? all : b->q;
+  const size_t m = b->out->m, all = m + b->own;
   blica_ctx *ctx = b->ctx;
-  MUST(bl_influence_make(ctx, b->model->n, b->rows->coding, BL_SCALES, &w->influence));
+  MUST(bl_influence_make(ctx, b->model->n, b->rows->coding, b->cuts ? BL_MARGINS : BL_SCALES, &w->influence));
   void *owner = w->influence;
-  MUST(bl_alloc_for(ctx, owner, bl_mul(b->q, BATCH + 1), &w->psi));
-  MUST(bl_alloc_for(ctx, owner, bl_mul(wide, BATCH), &w->score));
+  if (!b->cuts) {
+    MUST(bl_units_make(ctx, owner, w->influence, b->rows, &w->units));
+    MUST(bl_score_sums_make(ctx, owner, all, &w->sums));
+    MUST(bl_alloc_for(ctx, owner, bl_mul(all, BL_BATCH), &w->score));
+  }
   MUST(bl_alloc_for(ctx, owner, bl_mul(b->q, all), &w->slope));
   MUST(bl_alloc_for(ctx, owner, bl_mul(b->q, all), &w->weight));
   MUST(bl_alloc_for(ctx, owner, bl_mul(all, all), &w->full));
@@ -446,13 +380,12 @@ static blica_status work(job *b, size_t m) {
     bl_parallel(ctx, u, loading_task, b);
     return pool_variances(b);
   }
-  const size_t all = b->q;
-  b->q = (size_t)b->rows->planes;
-  MUST(bl_alloc_for(ctx, b->out, bl_mul(bl_mul(b->q, b->q), (size_t)u), &b->spread));
-  MUST(bl_alloc_for(ctx, b->out, bl_mul(b->q, b->q), &b->common));
-  bl_parallel(ctx, u, spread_task, b);
+  const size_t q = (size_t)b->rows->planes;
+  MUST(bl_alloc_for(ctx, b->out, bl_mul(bl_mul(q, q), (size_t)u), &b->spread));
+  MUST(bl_alloc_for(ctx, b->out, bl_mul(q, q), &b->common));
+  MUST(bl_threshold_covariance(ctx, b->rows, b->counts, b->t, b->spread));
+  raise_spreads(b);
   pool_spreads(b);
-  b->q = all;
   bl_parallel(ctx, u, cut_task, b);
   return BLICA_OK;
 }

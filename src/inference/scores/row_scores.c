@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "num/linear/blas.h"
+#include "num/normal/normal.h"
 
 blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
                            bl_units_reader *r) {
@@ -88,6 +89,40 @@ void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums) {
   for (size_t c = 0; c < m; c++)
     for (size_t r = c; r < m; r++)
       sums->product[r + m * c] += sums->units * mean[r] * mean[c] - sums->sized[r] * mean[c] - mean[r] * sums->sized[c];
+}
+
+double bl_units_few(const bl_rows *rows, int s) {
+  int64_t first;
+  const double units = (double)bl_units(rows, s, &first);
+  return units > 1 ? units / (units - 1) : 1;
+}
+
+blica_status bl_threshold_covariance(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, const double *t,
+                                     double *covariance) {
+  const size_t q = (size_t)rows->planes;
+  bl_units_reader units;
+  bl_score_sums sums;
+  BL_OWNED bl_influence *influence = NULL;
+  MUST(bl_influence_make(ctx, rows->n, rows->coding, BL_MARGINS, &influence));
+  MUST(bl_units_make(ctx, influence, influence, rows, &units));
+  MUST(bl_score_sums_make(ctx, influence, q, &sums));
+  bl_blas_hold();
+  for (int s = 0; s < rows->u; s++) {
+    const double *own = t + q * (size_t)s, few = bl_units_few(rows, s);
+    double *to = covariance + q * q * (size_t)s;
+    bl_influence_describe(counts, s, NULL, NULL, own, influence);
+    bl_score_sums_clear(q, &sums);
+    int64_t at = 0;
+    for (int count; (count = bl_units_read(&units, s, &at)) > 0;) bl_score_sums_add(&units, count, q, units.psi, &sums);
+    for (size_t c = 0; c < q; c++) {
+      for (size_t r = c; r < q; r++) to[r + q * c] = to[c + q * r] = few * sums.product[r + q * c];
+      const double ones = counts->ones[c + q * s], present = counts->present[c + q * s], share = bl_phi_cdf(own[c]);
+      if (ones <= 0 || ones >= present)
+        to[c * (q + 1)] = share * (1 - share) / pow(bl_phi_density(own[c]), 2) / fmax(1, present);
+    }
+  }
+  bl_blas_release();
+  return BLICA_OK;
 }
 
 void bl_row_scores_lags(const bl_units_reader *r, int s, const double *weight, size_t used, const double *scale,

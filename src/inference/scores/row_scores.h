@@ -39,6 +39,12 @@ void bl_score_sums_add(const bl_units_reader *reader, int count, size_t m, doubl
 /* product - sized mean' - mean sized' + units mean mean': the product of the scores less size * mean. */
 void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums);
 
+/* covariance [planes,planes,u] <- that of the thresholds t [planes,u] of the rows, by their units. */
+blica_status bl_threshold_covariance(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, const double *t,
+                                     double *covariance);
+/* units / (units - 1) of segment s, by which sums of squared scores of clusters or blocks are too small. */
+double bl_units_few(const bl_rows *rows, int s);
+
 /* ---- dependence.c: do rows depend on those before them in the data? ---- */
 
 enum { BL_LAGS = 100 };

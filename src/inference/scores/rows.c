@@ -131,6 +131,8 @@ static void take_order(const bl_patterns *patterns, const blica_data *data, cons
       if (rows->cluster) rows->cluster[to] = data->cluster[from];
       rows->row[to++] = p;
       rows->weight[p] += w, rows->square[p] += w * w, rows->size[segment[t]] += w;
+      for (int c = 0; c < rows->replicates; c++)
+        rows->replicate[p + rows->count * c] += data->replicate[from + data->rows * c];
     }
   }
 }
@@ -281,6 +283,9 @@ static blica_status fill(blica_ctx *ctx, const blica_model *model, const blica_d
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->size));
   if (data->weight) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row_weight));
   if (data->cluster) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->cluster));
+  rows->replicates = data->replicates, rows->replicate_factor = data->replicate_factor;
+  if (data->replicates)
+    MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)data->replicates), &rows->replicate));
   take_all(patterns, segment, where, rows);
   take_order(patterns, data, segment, where, rows);
   MUST(take_clusters(ctx, rows));

@@ -32,6 +32,9 @@ typedef struct {
   int64_t *unit_first; /* [unit_of[u]+1] units are runs of rows, such as clusters, that are independent of each other;
                           NULL: each row is one */
   int64_t *unit_of;    /* [u+1] segment s has the units unit_of[s] .. unit_of[s+1]-1 */
+  int replicates;      /* sets of replicate weights; 0: none */
+  double *replicate;   /* [count,replicates] sums of them, as weight */
+  const double *replicate_factor; /* [replicates] the data's */
 } bl_rows;
 
 static inline double bl_row_weight(const bl_rows *rows, int64_t r) {

@@ -35,7 +35,6 @@
 #include "inference/scores/row_scores.h"
 #include "model/model.h"
 #include "num/linear/blas.h"
-#include "num/normal/normal.h"
 
 enum { TOGETHER = 8 }; /* segments whose blocks are in memory at a time */
 static const double SHARE = 0.25;
@@ -124,13 +123,6 @@ static blica_status make_workspace(const job *b, workspace *r) {
   for (size_t i = 0; i < 5; i++) *slice[i] = f->b + (i + 1) * b->nk;
   f->w = f->b + 6 * b->nk, f->inner = f->w + k * k, f->both = f->inner + k * k, f->psi = f->both + k * k;
   return BLICA_OK;
-}
-
-void bl_threshold_errors(const blica_counts *c, double *error) {
-  for (size_t at = 0; at < (size_t)c->n * (size_t)c->u; at++) {
-    const double p = c->present[at] > 0 ? c->ones[at] / c->present[at] : 0;
-    error[at] = p > 0 && p < 1 ? sqrt(p * (1 - p) / c->present[at]) / bl_phi_density(bl_phi_quantile(p)) : NAN;
-  }
 }
 
 /* ---- D of one segment ---- */
@@ -404,8 +396,7 @@ static void add_curvature(const job *b, const double *variance, const workspace 
 static void add_units(const job *b, int s, workspace *r, double *j) {
   const int m = (int)b->m, u = b->model->u;
   const double rows = fmax(b->rows->size[s], 1e-300);
-  int64_t at = 0, first;
-  const double units = (double)bl_units(b->rows, s, &first);
+  int64_t at = 0;
   double *mean = r->score; /* of the segment: rows of other segments are not drawn in its place */
   bl_score_sums_clear(b->m, &r->sums);
   for (int count; (count = bl_units_read(&r->units, s, &at)) > 0;) {
@@ -422,7 +413,7 @@ static void add_units(const job *b, int s, workspace *r, double *j) {
   for (int c = 0; c < m; c++) mean[c] = r->sums.sum[c] / rows;
   bl_score_sums_centre(mean, b->m, &r->sums);
   const double own = (double)b->rows->planes + b->model->k + (double)b->nk / u; /* parameters, A shared */
-  const double clusters = b->rows->unit_first && units > 1 ? units / (units - 1) : 1;
+  const double clusters = b->rows->unit_first ? bl_units_few(b->rows, s) : 1;
   bl_daxpy(m * m, clusters * (rows > 2 * own ? rows / (rows - own) : 2), r->sums.product, 1, j, 1);
   for (int i = 0; b->margins && b->misfit > 0 && i < b->model->n; i++) { /* thresholds err by the misfit, too */
     memset(r->column, 0, b->statistics * sizeof *r->column);

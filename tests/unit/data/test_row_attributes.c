@@ -1,4 +1,5 @@
-/* Weights and clusters of rows: how they are scaled, numbered and refused, and counts of weighted rows against a loop.
+/* Weights, replicates and clusters of rows: how they are scaled, numbered and refused, and counts of weighted rows
+ * against a loop.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -184,8 +185,76 @@ static void bad_attributes_are_refused(void **state) {
   blica_data_free(d);
 }
 
+/* In the scale of the weights, by segment; factors by what the method says. */
+static void replicates_are_scaled(void **state) {
+  (void)state;
+  enum { R = 3 };
+  static const struct {
+    const char *method;
+    double factor[R];
+  } methods[] = {{"jk1", {2. / 3, 2. / 3, 2. / 3}},
+                 {"brr", {1. / 3, 1. / 3, 1. / 3}},
+                 {"fay=0.5", {4. / 3, 4. / 3, 4. / 3}},
+                 {"1", {1, 1, 1}},
+                 {"0.5,0.75,.5", {0.5, 0.75, 0.5}}};
+  static double replicate[ROWS * R];
+  sample s;
+  draw(6, 0, &s);
+  blica_data *d = pack(&s, ROWS);
+  bl_rng rng = bl_rng_make(6, 1);
+  for (int i = 0; i < ROWS * R; i++) replicate[i] = s.weight[i % ROWS] * (bl_rng_uniform(&rng) < 0.3 ? 0 : 1.4);
+  for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+    assert_int_equal(blica_data_set_replicates(ctx, d, s.weight, R, replicate, methods[m].method), BLICA_OK);
+    assert_int_equal(d->replicates, R);
+    for (int r = 0; r < R; r++) assert_compare(fabs(d->replicate_factor[r] - methods[m].factor[r]), <, 1e-15);
+  }
+  int64_t at = 0;
+  for (int t = 0; t < U; t++)
+    for (int row = 0; row < ROWS; row++) {
+      if (s.segment[row] != t) continue;
+      for (int r = 0; r < R; r++) {
+        const double wanted = replicate[row + ROWS * r] / s.weight[row] * d->weight[at];
+        assert_compare(fabs(d->replicate[at + ROWS * r] - wanted), <, 1e-6);
+      }
+      at++;
+    }
+  for (int i = 0; i < ROWS; i++) s.weight[i] = 5; /* equal weights are none, and their replicates count */
+  for (int i = 0; i < ROWS * R; i++) replicate[i] = i % 3 * 5;
+  assert_int_equal(blica_data_set_replicates(ctx, d, s.weight, R, replicate, "brr"), BLICA_OK);
+  assert_null(d->weight);
+  double sum = 0;
+  for (int i = 0; i < ROWS * R; i++) sum += d->replicate[i];
+  assert_true(sum == ROWS * R); /* each of 0, 1 and 2 equally often */
+  blica_data_free(d);
+}
+
+static void bad_replicates_are_refused(void **state) {
+  (void)state;
+  static const char *const bad[] = {"jk2", "", "fay=1", "fay=", "brr ", "1,", "1,2", "1,2,3,4", "-1", "nan", "1;1;1"};
+  static double replicate[ROWS * 3];
+  sample s;
+  draw(7, 0, &s);
+  blica_data *d = pack(&s, ROWS);
+  for (int i = 0; i < ROWS * 3; i++) replicate[i] = 1;
+  for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
+    refused(blica_data_set_replicates(ctx, d, s.weight, 3, replicate, bad[b]), "the method of the replicate weights");
+  refused(blica_data_set_replicates(ctx, d, s.weight, 1, replicate, "jk1"), "1 replicate weight");
+  replicate[ROWS + 9] = -1;
+  refused(blica_data_set_replicates(ctx, d, s.weight, 3, replicate, "jk1"), "row 10: its weight in replicate 2 is -1");
+  replicate[ROWS + 9] = 1;
+  for (int r = 0; r < ROWS; r++) replicate[r] = s.segment[r] != 1;
+  refused(blica_data_set_replicates(ctx, d, s.weight, 3, replicate, "jk1"),
+          "replicate 1 gives all rows of segment '2'");
+  s.weight[0] = 0;
+  refused(blica_data_set_replicates(ctx, d, s.weight, 3, replicate, "jk1"), "row 1: its weight is 0");
+  assert_null(d->replicate);
+  assert_int_equal(d->replicates, 0);
+  blica_data_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(replicates_are_scaled),      cmocka_unit_test(bad_replicates_are_refused),
       cmocka_unit_test(weights_are_scaled),         cmocka_unit_test(weighted_counts_are_those_of_a_loop),
       cmocka_unit_test(equal_weights_are_none),     cmocka_unit_test(clusters_are_numbered),
       cmocka_unit_test(bad_attributes_are_refused),

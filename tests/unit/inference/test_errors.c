@@ -18,6 +18,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "inference/errors.h"
+#include "inference/scores/row_scores.h"
 #include "level_rows.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
@@ -148,11 +149,29 @@ static void means_of(const blica_model *m, int s, const double *mixing, const do
   assert_int_equal(bl_dgesv(N, 1, a, N, pivots, mu, N), 0);
 }
 
-/* The mean squares of 20 seeds, 4000 draws: what is left of chance is 1 % of an error. */
-static void check_means(double rows, double covariance_of_model) {
+/* Covariance of the shares of ones of two items in a segment, by a loop over its rows; over all rows but one for them.
+ */
+static double plain_spread(const level_rows *y, int s, int i, int j, double pi, double pj) {
+  double sum = 0, have_i = 0, have_j = 0, rows = 0;
+  for (int64_t r = 0; r < y->rows; r++) {
+    const int8_t *x = y->x + r * y->n;
+    if (y->segment[r] != s) continue;
+    have_i += x[i] != BLICA_MISSING, have_j += x[j] != BLICA_MISSING;
+    for (int c = 0; c < y->n; c++)
+      if (x[c] != BLICA_MISSING && ++rows) break; /* rows without any value are none */
+    if (x[i] != BLICA_MISSING && x[j] != BLICA_MISSING) sum += (x[i] - pi) * (x[j] - pj);
+  }
+  return sum / have_i / have_j * rows / (rows - 1);
+}
+
+/* The mean squares of 20 seeds, 4000 draws: what is left of chance is 1 % of an error. `times`: as if there were as
+ * many times more rows. */
+static void check_means(double times, double covariance_of_model) {
   enum { P = N * N + N * U };
   level_rows y = draw_level_rows(N, U, 900, (const int[]){2, 2, 2}, 0.5, 8);
   blica_counts *counts = count_level_rows(&y);
+  blica_data *data = pack_level_rows(&y);
+  bl_rows *rows;
   blica_simulate_options o = blica_simulate_options_default();
   blica_model *m;
   double covariance[P * P] = {0}, mean_se[N * U], cut_se[N], log_v[N * U], squares[N * U] = {0};
@@ -166,11 +185,12 @@ static void check_means(double rows, double covariance_of_model) {
   for (int s = 0; s < U; s++) means_of(m, s, m->mixing, log_v, m->thresholds + N * s, m->means + N * s);
   for (int i = 0; i < P; i++) covariance[i * (P + 1)] = covariance_of_model * (1 + i % 3);
   covariance[1] = covariance[P] = 0.5 * covariance_of_model;
-  double *const cells[] = {counts->n11, counts->n10, counts->n01, counts->n00};
-  for (int at = 0; at < 4 * N * U; at++) cells[at / (N * U)][at % (N * U)] *= rows; /* as many pairs as items */
-  for (int at = 0; at < N * U; at++) counts->present[at] *= rows, counts->ones[at] *= rows;
+  assert_int_equal(bl_rows_of(ctx, data, &rows), BLICA_OK);
   for (uint64_t seed = 1; seed <= 20; seed++) {
-    assert_int_equal(bl_mean_errors(ctx, m, counts, covariance, P, seed, mean_se, cut_se), BLICA_OK);
+    double thresholds[N * N * U];
+    assert_int_equal(bl_threshold_covariance(ctx, rows, counts, m->thresholds, thresholds), BLICA_OK);
+    for (int at = 0; at < N * N * U; at++) thresholds[at] /= times;
+    assert_int_equal(bl_mean_errors(ctx, m, counts, thresholds, covariance, P, seed, mean_se, cut_se), BLICA_OK);
     for (int l = 0; l < N * U; l++) squares[l] += mean_se[l] * mean_se[l] / 20;
   }
   for (int s = 0; s < U; s++) {
@@ -190,13 +210,9 @@ static void check_means(double rows, double covariance_of_model) {
     for (int p = 0; p < P; p++)
       for (int q = 0; q < P; q++) spread[p + (P + N) * q] = covariance[p + P * q];
     for (int i = 0; i < N; i++)
-      for (int j = 0; j < N; j++) { /* shares have rows in common where both are present */
-        double cell[4], pi = bl_phi_cdf(x[P + i]), pj = bl_phi_cdf(x[P + j]);
-        const double total = plain_table(&y, s, i, j, cell), both = i == j ? pi : cell[3] / total;
-        const double own = plain_table(&y, s, i, i, cell), other = plain_table(&y, s, j, j, cell);
-        spread[P + i + (P + N) * (P + j)] =
-            (both - pi * pj) * total / (bl_phi_density(x[P + i]) * bl_phi_density(x[P + j]) * own * other * rows);
-      }
+      for (int j = 0; j < N; j++)
+        spread[P + i + (P + N) * (P + j)] = plain_spread(&y, s, i, j, bl_phi_cdf(x[P + i]), bl_phi_cdf(x[P + j])) /
+                                            (bl_phi_density(x[P + i]) * bl_phi_density(x[P + j]) * times);
     for (int l = 0; l < N; l++) {
       double variance = 0;
       for (int p = 0; p < P + N; p++)
@@ -206,6 +222,8 @@ static void check_means(double rows, double covariance_of_model) {
     }
   }
   for (int i = 0; i < N; i++) near("error of cut", i, cut_se[i], 0, 0); /* there are no cuts */
+  bl_rows_free(rows);
+  blica_data_free(data);
   blica_counts_free(counts);
   blica_model_free(m);
   drop_level_rows(&y);
