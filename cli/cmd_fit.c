@@ -257,7 +257,8 @@ static int print_record(const blica_model *m, const char *out, double rows) {
       fit->zero_cells, fit->constant_pairs, fit->empty_pairs, fit->constant_columns, starts, freed_items(m)));
 }
 
-static int finish(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
+/* Writes the model, prints what was asked for, and settles the checkpoint. Returns the exit code. */
+static int write_model(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
   blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
@@ -288,7 +289,7 @@ static int run(program *p, void *values) {
                                 : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
   if (status == BLICA_OK && p->labels.count == p->model->n)
     status = blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text);
-  return status == BLICA_OK ? finish(p, v, p->model, &in) : fail_reading(p, status);
+  return status == BLICA_OK ? write_model(p, v, p->model, &in) : fail_reading(p, status);
 }
 
 const command command_fit = {

@@ -113,7 +113,7 @@ static blica_status score(program *p, material *m) {
 }
 
 /* A part that cannot be had for these data is left out, with a note; without memory there is no page. */
-static int settle(program *p, blica_status status, const char *without) {
+static int note_missing_part(program *p, blica_status status, const char *without) {
   if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED) return fail_reading(p, status);
   if (status != BLICA_OK) say_note("%s: %s", without, blica_message(p->ctx));
   return EXIT_OK;
@@ -133,10 +133,12 @@ static int ask_rows(program *p, const report_values *v, material *m) {
   p->data.note = no_note; /* notes were printed when the counts were made */
   int code = read_rows(p, path);
   if (code == EXIT_OK && !m->in.assessment)
-    code = settle(p, blica_assess(p->ctx, model, p->rows, &usual, &m->in.assessment), "the fit is not assessed");
-  if (code == EXIT_OK) code = settle(p, score(p, m), "the reliability of scores is left out");
+    code = note_missing_part(p, blica_assess(p->ctx, model, p->rows, &usual, &m->in.assessment),
+                             "the fit is not assessed");
+  if (code == EXIT_OK) code = note_missing_part(p, score(p, m), "the reliability of scores is left out");
   if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
-    code = settle(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->in.invariance), "items are not tested");
+    code =
+        note_missing_part(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->in.invariance), "items are not tested");
   if (code != EXIT_OK || !v->sources[0]) return code;
   memcpy(numbers.sources, v->sources, sizeof numbers.sources);
   blica_status status = blica_select(p->ctx, p->rows, &numbers, &m->in.selection);
@@ -185,7 +187,8 @@ static int gather(program *p, const report_values *v, material *m) {
     say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
              (long long)parameters, p->operands[0]);
   else
-    code = settle(p, blica_identify(p->ctx, p->model, &m->in.identification), "no verdict on identifiability");
+    code =
+        note_missing_part(p, blica_identify(p->ctx, p->model, &m->in.identification), "no verdict on identifiability");
   if (code == EXIT_OK && p->operand_count > 1) code = ask_counts(p, m);
   if (code == EXIT_OK && p->operand_count > 1) code = ask_rows(p, v, m);
   return code;

@@ -99,7 +99,8 @@ static int print_record(const segment_values *v) {
                                  r->split, r->lag, r->lag_z, r->draws_per_run));
 }
 
-static int finish(program *p, const segment_values *v) {
+/* Writes the states and, if asked for, the model; prints the summary or the record. Returns the exit code. */
+static int write_results(program *p, const segment_values *v) {
   const blica_segmentation *r = v->result;
   int code = write_file(v->out, write_states, v);
   if (code != EXIT_OK) return code;
@@ -141,7 +142,7 @@ static int run(program *p, void *values) {
     say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(p->rows->n, p->rows->variables),
              v->options.sources, (long long)p->rows->rows, (unsigned long long)v->options.seed);
     blica_status status = blica_segment(p->ctx, p->rows, &v->options, &v->result);
-    code = status == BLICA_OK ? finish(p, v) : fail_reading(p, status);
+    code = status == BLICA_OK ? write_results(p, v) : fail_reading(p, status);
   }
   blica_segmentation_free(v->result);
   table_ids_free(&v->ids);

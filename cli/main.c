@@ -110,7 +110,7 @@ done:
 }
 
 /* A full disk or a closed pipe shows only when stdout is flushed. */
-static int finish(int code) {
+static int flush_output(int code) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return code;
   say_error("cannot write to the standard output: %s", strerror(errno));
   const bool has_result = code == EXIT_OK || code == EXIT_NOT_CONVERGED || code == EXIT_NOT_CERTIFIED;
@@ -121,11 +121,11 @@ static int help_on(const char *name, bool all) {
   const command *c = find_command(name);
   if (strcmp(name, "data") == 0) {
     print_data_help();
-    return finish(EXIT_OK);
+    return flush_output(EXIT_OK);
   }
   if (!c) return unknown_command(name);
   print_help(c, all);
-  return finish(EXIT_OK);
+  return flush_output(EXIT_OK);
 }
 
 static int start(int argc, char **argv) {
@@ -137,17 +137,17 @@ static int start(int argc, char **argv) {
   const char *word = argv[1];
   if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0) {
     printf("blica %s\n", blica_version());
-    return finish(EXIT_OK);
+    return flush_output(EXIT_OK);
   }
   if (strcmp(word, "--complete") == 0) {
     print_candidates(argc - 2, argv + 2);
-    return finish(EXIT_OK);
+    return flush_output(EXIT_OK);
   }
   bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
   if (help && argc > 2) return help_on(argv[2], argc > 3 && strcmp(argv[3], "all") == 0);
   if (help) {
     print_overview();
-    return finish(EXIT_OK);
+    return flush_output(EXIT_OK);
   }
   json_track_memory();
   program p = {.command = find_command(word)};
@@ -158,7 +158,7 @@ static int start(int argc, char **argv) {
   }
   int code = run_command(&p, argc - 2, argv + 2);
   blica_ctx_free(p.ctx);
-  return finish(code);
+  return flush_output(code);
 }
 
 /* OpenBLAS starts threads when it is loaded. They spin for a tenth of a second before they sleep, which takes time from

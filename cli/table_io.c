@@ -173,7 +173,7 @@ static blica_status spool(table *t, char *message) {
 }
 
 /* Fills the first buffer and reads the header, of text or of .npy. */
-static blica_status begin(table *t, char *message) {
+static blica_status read_header(table *t, char *message) {
   const table_options *o = &t->options;
   bl_records *r = &t->text;
   if (table_is_readstat(t->path)) {
@@ -200,7 +200,7 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
   t->path = path;
   t->name = options->name ? options->name : path;
   t->last_id = -1;
-  blica_status status = begin(t, message);
+  blica_status status = read_header(t, message);
   if (status == BLICA_OK && !t->counts) status = table_assign_roles(t, message);
   if (status == BLICA_OK && !t->counts) status = table_begin_rows(t, message);
   if (status == BLICA_OK)

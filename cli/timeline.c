@@ -109,7 +109,7 @@ static report_timeline *make(int states, int64_t rows) {
 }
 
 /* From sums over the rows of a column to means. */
-static void divide(report_timeline *t) {
+static void divide_by_rows(report_timeline *t) {
   for (int c = 0; c < t->columns; c++) {
     double sum = 0;
     for (int s = 0; s < t->states; s++) sum += t->share[c * t->states + s];
@@ -132,7 +132,7 @@ blica_status timeline_read(const char *path, char **segments, int u, char *messa
     return status;
   }
   end_run(&r);
-  divide(r.line);
+  divide_by_rows(r.line);
   *out = r.line;
   return BLICA_OK;
 }

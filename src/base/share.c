@@ -8,7 +8,8 @@
 
 enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
 
-static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, bl_share *share) {
+/* Gives each of `size` ranks an equal range of the items. */
+static blica_status divide_items(blica_ctx *ctx, int rank, int size, int64_t count, bl_share *share) {
   *share = (bl_share){.rank = rank, .size = size, .count = count};
   MUST(bl_alloc(ctx, (size_t)size + 1, &share->bound));
   for (int r = 0; r <= size; r++) share->bound[r] = count * r / size;
@@ -18,11 +19,11 @@ static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, bl
 }
 
 blica_status bl_share_make(blica_ctx *ctx, int64_t count, bl_share *share) {
-  return divide(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, share);
+  return divide_items(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, share);
 }
 
 blica_status bl_share_alone(blica_ctx *ctx, int64_t count, bl_share *share) {
-  return divide(ctx, 0, 1, count, share);
+  return divide_items(ctx, 0, 1, count, share);
 }
 
 void bl_share_free(bl_share *share) {

@@ -1,4 +1,4 @@
-/* cor.h - making and copying blica_cor. */
+/* cor.h - making, copying and regularising blica_cor, and the check of counts before it. */
 #ifndef BL_COR_H
 #define BL_COR_H
 
@@ -27,7 +27,11 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);
 /* A copy in which pairs without common rows have the correlations that k factors predict (cor_fill.c). */
 blica_status bl_cor_fill(blica_ctx *ctx, const blica_cor *cor, int k, blica_cor **out);
 
-enum { BL_LANCZOS_FROM = 300 }; /* above so many variables eigenvalues are found by products, which threads may share */
+/* Warns of what a fit cannot repair: items and segments without values, items that are constant or copies of others,
+ * pairs that no row has together. Fails when no two items vary, unless that is allowed. */
+blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, bool allow_unidentified);
+
+enum { BL_LANCZOS_FROM = 300 }; /* above this many variables eigenvalues are found by products */
 
 /* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The
  * default condition is replaced by the one it stands for. */

@@ -12,7 +12,6 @@
 
 #include "cor/cor.h"
 #include "cor/correlate.h"
-#include "cor/scales.h"
 #include "counts/counts.h"
 #include "data/coding.h"
 #include "num/normal/normal.h"

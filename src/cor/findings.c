@@ -3,7 +3,7 @@
  * Tables are judged by the rules of blica_correlate, so that the numbers are those of the correlations and of the fit's
  * record. Two items are called identical when one follows from the other in all of the common rows, or in all but a
  * hundredth of those of its rarer values (at least MINORITY rows): any further row apart would be a measurement. */
-#include "cor/findings.h"
+#include "cor/cor.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
  * observation, with standard error log_scale_se, that together with the prior gives the maximum. Given the cuts, that
  * is: their own errors are common to all segments. Checked in tests/recovery/test_levels.c: exact margins give the
  * scales of the model to 1e-6. */
-#include "cor/scales.h"
+#include "cor/correlate.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,7 +188,8 @@ static int read_margins(const job *j, int i, double *above) {
   return kept;
 }
 
-static void begin(margins *m) {
+/* Starts from the cuts of all segments together, with equal locations and scales. */
+static void set_first_cuts(margins *m) {
   double all = 0;
   for (int s = 0; s < m->u; s++) all += m->above[(size_t)s * (size_t)(m->cuts + 2)];
   for (int l = 0; l < m->cuts; l++) {
@@ -211,7 +212,7 @@ static void item_task(int64_t i, int thread, void *user) {
   m.a = m.above + u * (size_t)(m.cuts + 2), m.lambda = m.a + u, m.step_a = m.lambda + u, m.step_lambda = m.step_a + u;
   m.tau = m.step_lambda + u, m.step_tau = m.tau + m.cuts, m.block = m.step_tau + m.cuts;
   m.corner = m.block + u * (size_t)(5 + 2 * m.cuts);
-  begin(&m);
+  set_first_cuts(&m);
   if (m.u > 1) maximise(&m); /* one segment is met exactly */
   find_step(&m);
   double precision = 1 / (PRIOR_SD * PRIOR_SD);

@@ -1,4 +1,4 @@
-/* counts.h - making and checking blica_counts, inside the library. */
+/* counts.h - making, checking and adding blica_counts; counts in long form. */
 #ifndef BL_COUNTS_H
 #define BL_COUNTS_H
 
@@ -38,5 +38,10 @@ double bl_counts_cells(const blica_counts *counts, const blica_coding *coding, i
 /* Counts that a correlation can be made of: fails on a segment of a sample with fewer than two rows,
  * naming it. Not a matter of counting itself: a piece of the data may well hold one row of a segment. */
 blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts);
+
+/* Counts in long form (counts_csv.c): writes the file, whole or not at all. */
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, const char *path);
+/* Reads that file; errors name line and field. */
+blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out);
 
 #endif

@@ -15,7 +15,6 @@
 
 #include "base/intern.h"
 #include "counts/counts.h"
-#include "counts/counts_csv.h"
 #include "files/npz.h"
 #include "base/text.h"
 

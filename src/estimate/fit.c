@@ -8,7 +8,6 @@
 #include "base/share.h"
 #include "cor/cor.h"
 #include "cor/correlate.h"
-#include "cor/findings.h"
 #include "counts/counts.h"
 #include "estimate/estimate.h"
 #include "model/model.h"
@@ -211,8 +210,9 @@ static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, stag
   return BLICA_OK;
 }
 
-static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator,
-                            const blica_model *model, stages *st, blica_fit_report *fit) {
+/* Counts and correlates what the method needs and the caller did not give. */
+static blica_status prepare_tables(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator,
+                                   const blica_model *model, stages *st, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
@@ -300,7 +300,8 @@ static void set_unseen(const blica_cor *cor, bool implied, double *work /* [plan
 }
 
 /* Means, cuts and canonical form, and what freed items have of their own. cor: of all items, or NULL. */
-static blica_status complete(blica_ctx *ctx, const blica_cor *cor, bool cuts, bool means_done, blica_model *model) {
+static blica_status complete_model(blica_ctx *ctx, const blica_cor *cor, bool cuts, bool means_done,
+                                   blica_model *model) {
   BL_OWNED double *work = NULL;
   MUST(bl_alloc(ctx, (size_t)model->planes, &work));
   set_unseen(cor, false, work, model);
@@ -382,7 +383,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
     TRY(bl_report_note(ctx, &model->fit, BL_SEGMENTS_FOUND, 1));
   TRY(mark_freed(ctx, estimator, options, freed, model));
   st.problem.freed = model->freed;
-  TRY(bl_agree(ctx, prepare(ctx, input, estimator, model, &st, &model->fit)));
+  TRY(bl_agree(ctx, prepare_tables(ctx, input, estimator, model, &st, &model->fit)));
   begin_model(&st.problem, st.whole, blica_method_name(resolved.method), model);
   const blica_input used = used_input(&st.problem, estimator);
   TRY(bl_resume_input(ctx, checkpoint, &used));
@@ -392,7 +393,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
   const bool cuts = resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts;
-  TRY(complete(ctx, st.whole ? st.whole : st.problem.cor, cuts, means_done, model));
+  TRY(complete_model(ctx, st.whole ? st.whole : st.problem.cor, cuts, means_done, model));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

@@ -47,7 +47,8 @@ static blica_status write_failed(blica_ctx *ctx, const char *path) {
   return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
 }
 
-static blica_status begin(blica_ctx *ctx, const char *path, bl_npz_writer **out) {
+/* On failure *out is left for the caller to free. */
+static blica_status open_archive(blica_ctx *ctx, const char *path, bl_npz_writer **out) {
   *out = NULL;
   MUST(bl_alloc(ctx, 1, out));
   (*out)->path = path;
@@ -193,7 +194,7 @@ static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *na
 blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *path, const char *format, int n, char *const *variables,
                                  int u, char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
   const size_t count = (size_t)u;
-  MUST(begin(ctx, path, out));
+  MUST(open_archive(ctx, path, out));
   MUST(add_texts(ctx, *out, "format", 0, 1, &format));
   MUST(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
   MUST(add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));

@@ -23,7 +23,8 @@ typedef struct {
   size_t size;
 } job;
 
-static void begin(const job *b) {
+/* Sets theta to the parameters of the model. */
+static void set_theta(const job *b) {
   const blica_model *m = b->model;
   const size_t nk = (size_t)m->n * m->k;
   memcpy(b->theta, m->mixing, nk * sizeof *b->theta);
@@ -72,7 +73,7 @@ static void canonical_and_transpose(const job *b) {
 static blica_status invert(job *b) {
   MUST(bl_alloc(b->ctx, b->size, &b->theta));
   MUST(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));
-  begin(b);
+  set_theta(b);
   MUST(bl_mle_order(&b->mle, b->theta));
   MUST(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta));
   for (size_t c = 0; c < b->size; c++) {

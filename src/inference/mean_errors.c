@@ -65,7 +65,8 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
   return BLICA_OK;
 }
 
-static blica_status prepare(job *b, const double *covariance) {
+/* Allocates, and takes the square roots of the covariances to draw from. */
+static blica_status make_roots(job *b, const double *covariance) {
   const size_t most = b->p > b->columns ? b->p : b->columns, square = b->columns * b->columns;
   MUST(bl_model_like(b->ctx, b->model, &b->drawn));
   MUST(bl_alloc(b->ctx, b->p * b->p, &b->root));
@@ -89,7 +90,7 @@ blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blic
   b.k = (size_t)model->k, b.threshold = thresholds;
   for (int c = 0; c < model->planes; c++) b.cuts = b.cuts || model->cuts[c] != 0;
   bl_blas_hold();
-  TRY(prepare(&b, covariance));
+  TRY(make_roots(&b, covariance));
   for (int d = 0; d < DRAWS; d++) TRY(one_draw(&b, seed, d));
   for (size_t i = 0; i < b.k * b.u + b.columns; i++) {
     const double mean = b.sum[i] / DRAWS, deviation = sqrt(fmax(0, b.squares[i] / DRAWS - mean * mean));

@@ -261,7 +261,8 @@ static blica_status pool_segments(job *w, bool needed) {
   return BLICA_OK;
 }
 
-static blica_status begin(job *w, bool needed) {
+/* Allocates, divides the patterns into tasks and pools the segments. Fails without samples if they are needed. */
+static blica_status make_workspaces(job *w, bool needed) {
   const size_t k = (size_t)w->params.k;
   const int threads = bl_max_threads(w->ctx);
   w->covariances = w->options->draws > 0;
@@ -279,13 +280,13 @@ static blica_status begin(job *w, bool needed) {
   return pool_segments(w, needed);
 }
 
-static void end(job *w) {
+static void free_workspaces(job *w) {
   for (int t = 0; w->workspaces && t < bl_max_threads(w->ctx); t++) bl_free(w->workspaces[t]);
   bl_free(w->workspaces);
 }
 
 /* All tasks, shared by the ranks; every rank has all that was found. */
-static blica_status run(job *w, bl_share *share) {
+static blica_status run_tasks(job *w, bl_share *share) {
   MUST(bl_share_make(w->ctx, w->tasks, share));
   bl_share_run(w->ctx, share, run_task, w);
   bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
@@ -404,8 +405,8 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   w.params = bl_model_params(model);
   w.patterns = patterns;
   w.map = segment;
-  TRY(begin(&w, o.standardise || any_unknown(data, segment)));
-  TRY(run(&w, &share));
+  TRY(make_workspaces(&w, o.standardise || any_unknown(data, segment)));
+  TRY(run_tasks(&w, &share));
   TRY(bl_row_places(ctx, data, &place));
   TRY(make_posterior(ctx, data->rows, model->k, o.draws, &posterior));
   posterior->patterns = patterns->count;
@@ -417,7 +418,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
 done:
   bl_loop_poll_set(ctx, NULL);
   bl_share_free(&share);
-  end(&w);
+  free_workspaces(&w);
   return status;
 }
 

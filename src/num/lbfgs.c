@@ -258,7 +258,7 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
 }
 
 /* The state of a checkpoint, or the value and gradient at x. */
-static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, bool *resumed) {
+static blica_status set_first_point(blica_ctx *ctx, machine *m, const bl_stage *stage, bool *resumed) {
   *resumed = bl_stage_find(stage) == BL_STAGE_BETWEEN;
   if (*resumed) return bl_stage_load(ctx, stage, pass_state, m);
   m->value = m->objective(m->x, m->gradient, m->user);
@@ -272,7 +272,7 @@ static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, boo
                  smooth ? "finite" : "is not finite");
 }
 
-static blica_status prepare(blica_ctx *ctx, machine *m) {
+static blica_status allocate_machine(blica_ctx *ctx, machine *m) {
   blica_status status;
   size_t pairs = bl_mul(m->size, (size_t)m->history);
   TRY(bl_alloc(ctx, pairs, &m->s)); /* owns the others */
@@ -303,8 +303,8 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                .user = user};
   memset(result, 0, sizeof *result);
   if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, x, size);
-  TRY(prepare(ctx, &m));
-  TRY(begin(ctx, &m, stage, &resumed));
+  TRY(allocate_machine(ctx, &m));
+  TRY(set_first_point(ctx, &m, stage, &resumed));
   if (m.stopped) {
     bl_stage_freeze(stage);
     *result = (bl_lbfgs_result){.value = NAN, .gradient_max = NAN, .end = BL_LBFGS_HOOK};

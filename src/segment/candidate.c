@@ -97,7 +97,8 @@ static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, 
   return BLICA_OK;
 }
 
-static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {
+/* Runs rounds from the first or from the checkpoint until the log-likelihood no longer grows or the search stops. */
+static blica_status run_rounds(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {
   blica_status status = BLICA_OK;
   BL_OWNED double *log_p = NULL;
   bool more = true;
@@ -133,7 +134,7 @@ blica_status bl_candidate_make(blica_ctx *ctx, const bl_segment *g, bl_em *em, c
   TRY(bl_states_copy(ctx, from, &p.now));
   TRY(bl_alloc_for(ctx, c, c->size, &c->log_p));
   p.best = c;
-  TRY(run(ctx, g, em, &stage, &p));
+  TRY(run_rounds(ctx, g, em, &stage, &p));
   *out = bl_take(&c);
 done:
   bl_warn_release(ctx);

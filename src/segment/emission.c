@@ -194,7 +194,7 @@ void bl_emission_free(bl_emission *e) {
 /* ---- tables ---- */
 
 /* Sum over the completions of a pattern. */
-static double complete(const double *table, uint32_t code, uint32_t absent) {
+static double sum_completions(const double *table, uint32_t code, uint32_t absent) {
   double sum = 0;
   for (uint32_t sub = absent;; sub = (sub - 1) & absent) {
     sum += table[code | sub];
@@ -226,8 +226,8 @@ static void count_task(int64_t s, int thread, void *user) {
     for (int b = 0; b < e->blocks; b++) {
       const block *own = &e->block[b];
       const int64_t first = e->all.group[b].offset;
-      sum +=
-          own->absent[p] ? log(complete(table + first, own->code[p], own->absent[p])) : log_table[first + own->code[p]];
+      sum += own->absent[p] ? log(sum_completions(table + first, own->code[p], own->absent[p]))
+                            : log_table[first + own->code[p]];
     }
     j->log_p[p * j->states + s] = sum / e->ways;
   }

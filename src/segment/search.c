@@ -39,7 +39,7 @@ double bl_search_score(const bl_series *series, const bl_states *x, double logli
 
 /* Runs one number of states of the descent, or takes its result from the checkpoint; keeps it if it is the best of that
  * number. */
-static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int start, int rounds, bl_states *x) {
+static blica_status settle_states(blica_ctx *ctx, bl_em *em, bl_search *search, int start, int rounds, bl_states *x) {
   bl_stage stage = bl_stage_below(&em->stage, "start %d, %d states", start, x->states);
   bl_states_kept kept = {x, em};
   if (bl_stage_find(&stage) == BL_STAGE_OVER) {
@@ -62,12 +62,12 @@ static blica_status one_start(blica_ctx *ctx, bl_em *em, const blica_segment_opt
                               int least, bl_search *search) {
   BL_OWNED bl_states *x = NULL, *fewer = NULL;
   MUST(bl_em_start(ctx, em, first, search->bin, o->seed, (uint64_t)start, &x));
-  MUST(settle(ctx, em, search, start, FIRST_ROUNDS, x));
+  MUST(settle_states(ctx, em, search, start, FIRST_ROUNDS, x));
   while (x->states > least) {
     MUST(bl_em_merge(ctx, em, x, &fewer));
     bl_free(x);
     x = bl_take(&fewer);
-    MUST(settle(ctx, em, search, start, ROUNDS, x));
+    MUST(settle_states(ctx, em, search, start, ROUNDS, x));
   }
   return BLICA_OK;
 }

@@ -198,7 +198,8 @@ static size_t pairwise_work(int n, int k) {
   return 5 * (size_t)n * (size_t)n + 2 * (size_t)n + (size_t)k + (size_t)n * (size_t)k;
 }
 
-static pairwise_parts divide(int n, int k, double *work) {
+/* Divides work among the arrays. */
+static pairwise_parts place_parts(int n, int k, double *work) {
   const size_t nn = (size_t)n * (size_t)n;
   pairwise_parts p = {.r = work, .l = work + nn, .e = work + 2 * nn, .omega = work + 3 * nn, .spare = work + 4 * nn};
   p.d = work + 5 * nn, p.own = p.d + n, p.b = p.own + n, p.bb = p.b + k;
@@ -301,7 +302,7 @@ static double evaluate_block(const bl_blocks *blocks, const bl_block *b, int s, 
   }
   gather_correlations(view, b, c);
   if (b->kind == BL_BLOCK_PAIRWISE) {
-    pairwise_parts p = divide(b->n, k, rest);
+    pairwise_parts p = place_parts(b->n, k, rest);
     p.c = c;
     fill_omega(blocks->cor, b, s, p.omega);
     value = evaluate_pairwise(&at, &p, slope_a, slope_v);

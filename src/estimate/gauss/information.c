@@ -25,7 +25,8 @@ typedef struct {
   double *p, *root, *own;    /* [k,k] P, [k] b^1/2, [n] diagonal of R */
 } parts;
 
-static parts divide(int n, int k, double *work) {
+/* Divides work among the arrays. */
+static parts place_parts(int n, int k, double *work) {
   const size_t nn = (size_t)n * (size_t)n, nk = (size_t)n * (size_t)k;
   parts p = {.l = work, .g = work + nn, .q = work + 2 * nn, .b = work + 3 * nn};
   p.x = p.b + nk, p.y = p.x + nk, p.scale = p.y + nk;
@@ -100,7 +101,7 @@ static void fill_column(const bl_point *at, const parts *p, int l, int m, double
 bool bl_variances_information(const bl_point *at, double *variances, double *work) {
   const int n = at->n, k = at->k;
   const size_t side = (size_t)n, nk = side * (size_t)k;
-  parts p = divide(n, k, work);
+  parts p = place_parts(n, k, work);
   double *square = p.scale, *e = variances; /* the scales are not needed */
   if (!set_inverse(at, &p)) return false;
   set_products(at, &p);
@@ -135,7 +136,7 @@ static void fill_scale(const bl_point *at, const parts *p, int l, double *cross,
 
 bool bl_information(const bl_point *at, double *mixing, double *cross, double *local, double *work) {
   const size_t n = (size_t)at->n, k = (size_t)at->k, nk = n * k, locals = at->log_q ? k + n : k;
-  parts p = divide(at->n, at->k, work);
+  parts p = place_parts(at->n, at->k, work);
   double *column = work + bl_information_work(at->n, at->k) - nk;
   if (!set_inverse(at, &p)) return false;
   set_products(at, &p);

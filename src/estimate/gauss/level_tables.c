@@ -108,7 +108,8 @@ typedef struct {
   bl_corners inner;                               /* those inside the table */
 } segment_workspace;
 
-static segment_workspace divide(const bl_level_tables *t, int thread) {
+/* Divides the memory of a thread among the arrays. */
+static segment_workspace place_workspace(const bl_level_tables *t, int thread) {
   const size_t n = (size_t)t->n, k = (size_t)t->k, corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
   segment_workspace r = {.m = t->work + t->work_size * (size_t)thread};
   r.g = r.m + n * n, r.scaled = r.g + n * n, r.by_m = r.scaled + n * k, r.sd = r.by_m + n * k, r.location = r.sd + n;
@@ -241,7 +242,7 @@ static void chain(const bl_level_tables *t, int s, segment_workspace *r, double 
 static void segment_task(int64_t item, int thread, void *user) {
   bl_level_tables *t = user;
   const int s = (int)item, n = t->n;
-  segment_workspace r = divide(t, thread);
+  segment_workspace r = place_workspace(t, thread);
   double *out = t->slots + t->slot * (size_t)s;
   place_thresholds(t, s, &r);
   memset(r.by_t, 0, (size_t)t->planes * sizeof(double));

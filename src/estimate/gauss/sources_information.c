@@ -37,7 +37,8 @@ size_t bl_sources_information_work(int k, bool pairs) {
   return (2 * side + 2 * changes + entries) * ROWS + 2 * entries * changes + 2 * side * side + entries;
 }
 
-static void divide(job *j, double *work) {
+/* Divides work among the arrays. */
+static void place_arrays(job *j, double *work) {
   const size_t k = (size_t)j->at->k, changes = (size_t)j->changes, entries = (size_t)j->entries;
   j->b = work, j->bw = j->b + k * ROWS;
   j->c = j->bw + k * ROWS, j->weighted = j->c + changes * ROWS;
@@ -188,7 +189,7 @@ bool bl_sources_information(const bl_point *at, double *root, double *w, double 
   const size_t kk = (size_t)k * (size_t)k;
   job j = {.at = at, .root = root, .w = w, .among = among, .pairs = pairs};
   j.changes = count_changes(k, pairs != NULL), j.entries = count_changes(k, true);
-  divide(&j, work);
+  place_arrays(&j, work);
   for (int q = 0; q < k; q++) root[q] = sqrt(at->link * exp(at->log_v[q]));
   if (!invert_capacitance(at, root, w, j.b)) return false;
   memset(among, 0, kk * sizeof *among);

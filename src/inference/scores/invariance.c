@@ -122,7 +122,7 @@ done:
 }
 
 /* J^+, and what follows from the sums over segments. */
-static blica_status prepare(tests *t) {
+static blica_status pool_information(tests *t) {
   const size_t m = t->m, square = m * m;
   const int im = (int)m;
   BL_OWNED double *vector = NULL, *value = NULL;
@@ -184,7 +184,7 @@ static void test_segment(int64_t item, int thread, void *user) {
 }
 
 static blica_status test_all(tests *t) {
-  MUST(prepare(t));
+  MUST(pool_information(t));
   bl_blas_hold();
   bl_parallel(t->ctx, t->u, test_segment, t);
   bl_blas_release();

@@ -106,7 +106,7 @@ static void project(const job *b, int s, const workspace *w) {
 /* ---- loadings ---- */
 
 /* x [own,columns] <- a^-1 x for a symmetric a [own,own], which is destroyed; zeros where a is singular. */
-static void divide(size_t own, double *a, size_t columns, double *x) {
+static void solve_or_zero(size_t own, double *a, size_t columns, double *x) {
   double trace = 0;
   for (size_t c = 0; c < own; c++) trace += a[c * (own + 1)];
   for (size_t c = 0; c < own; c++) a[c * (own + 1)] += 1e-9 * trace / (double)own + 1e-300;
@@ -123,18 +123,18 @@ static void own_knowledge(size_t k, const double *nominal, const double *v, cons
   double matrix[MOST * MOST], side[MOST * MOST];
   memcpy(o->difference, z, k * sizeof *z);
   memcpy(matrix, nominal, k * k * sizeof *matrix);
-  divide(k, matrix, 1, o->difference);
+  solve_or_zero(k, matrix, 1, o->difference);
   memcpy(side, v, k * k * sizeof *side);
   for (int pass = 0; pass < 2; pass++) { /* V is symmetric: the transpose of I^-1 V, then of that once more */
     memcpy(matrix, nominal, k * k * sizeof *matrix);
-    divide(k, matrix, k, side);
+    solve_or_zero(k, matrix, k, side);
     for (size_t c = 0; c < k; c++)
       for (size_t a = 0; a < k; a++) o->variance[a + k * c] = side[c + k * a];
     memcpy(side, o->variance, k * k * sizeof *side);
   }
   memcpy(side, nominal, k * k * sizeof *side);
   memcpy(matrix, v, k * k * sizeof *matrix);
-  divide(k, matrix, k, side);
+  solve_or_zero(k, matrix, k, side);
   bl_dgemm('N', 'N', ik, ik, ik, 1, nominal, ik, side, ik, 0, o->information, ik);
 }
 
@@ -367,7 +367,8 @@ static blica_status make_known(const job *b) {
   return BLICA_OK;
 }
 
-static blica_status work(job *b, size_t m) {
+/* Allocates, and computes the scores of all segments; b->out belongs to the caller on failure, too. */
+static blica_status fill_scores(job *b, size_t m) {
   blica_ctx *ctx = b->ctx;
   const int u = b->model->u;
   MUST(make_scores(b, m));
@@ -392,7 +393,7 @@ static blica_status work(job *b, size_t m) {
 
 static blica_status make(job *b, size_t m, bl_item_scores **out) {
   bl_blas_hold();
-  const blica_status status = work(b, m);
+  const blica_status status = fill_scores(b, m);
   bl_blas_release();
   for (int i = 0; b->workspace && i < bl_max_threads(b->ctx); i++) bl_free(b->workspace[i].influence);
   bl_free(b->workspace);

@@ -291,7 +291,9 @@ static void step(job *b) {
   }
 }
 
-static void finish(const job *b, double statistic, double rank, const double *part, bl_m2 *out, double *segment) {
+/* Sets df, M2, p, RMSEA and the largest residual; segment receives the part of M2 of each segment. */
+static void set_statistics(const job *b, double statistic, double rank, const double *part, bl_m2 *out,
+                           double *segment) {
   double rows = 0, used = 0, plain = 0, weighted = 0;
   const int u = b->model->u;
   for (int s = 0; s < u; s++) {
@@ -394,7 +396,7 @@ blica_status bl_m2_test(blica_ctx *ctx, const blica_model *model, const bl_rows 
   for (size_t s = 0; s < u; s++)
     for (size_t q = b.count * s; q < b.count * (s + 1); q++) part[s] += b.w[q] * b.e[q] * b.e[q];
   for (size_t s = 0; s < u; s++) statistic += part[s];
-  finish(&b, statistic, rank, part, out, segment);
+  set_statistics(&b, statistic, rank, part, out, segment);
 done:
   bl_blas_release();
   bl_free(b.influence);

@@ -95,7 +95,7 @@ static int draw_fold(const job *b, bl_rng *rng) {
 }
 
 /* Units of every segment into folds. */
-static blica_status divide(job *b) {
+static blica_status draw_folds(job *b) {
   const bl_rows *rows = b->rows;
   MUST(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
   for (int f = 0; f < b->folds; f++) MUST(bl_alloc_for(b->ctx, b->weight, (size_t)rows->count, &b->weight[f]));
@@ -444,7 +444,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   bl_rows_count(b.rows, b.rows->weight, b.counts);
   choose_method(&b);
   if (!b.needs_rows && data->u >= SEGMENTS_LEAST) b.groups = b.folds < data->u ? b.folds : data->u;
-  TRY(divide(&b));
+  TRY(draw_folds(&b));
   TRY(bl_horn(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue, b.out->reference));
   TRY(bl_map(ctx, b.counts, b.highest, b.out->map));
   TRY(fit_all(&b));

@@ -63,7 +63,7 @@ static void add_margins(const double *share, int levels, int step, int across, i
 }
 
 /* given: the thresholds, or NULL. */
-static void begin(tables *t, const double *given, double *work) {
+static void set_first_tables(tables *t, const double *given, double *work) {
   const int cuts = t->cuts;
   const int ends = t->columns + 1, cells = t->rows * t->columns;
   double **arrays[] = {&t->h, &t->below, &t->power, &t->mean, &t->cell, &t->s, &t->curvature};
@@ -357,7 +357,7 @@ static bl_v variance_at(const tables *t, bl_v rho) {
 void BL_NAME(bl_polychoric)(int rows, int columns, int count, const double *share, const double *cuts, double *work,
                             double *rho, double *variance) {
   tables t = {.rows = rows, .columns = columns, .cuts = rows + columns - 2, .count = count, .share = share};
-  begin(&t, cuts, work);
+  set_first_tables(&t, cuts, work);
   bl_v root = solve(&t);
   put(rho, 0, root);
   if (variance) put(variance, 0, variance_at(&t, root));

@@ -175,7 +175,8 @@ static void set_ends(batch *b, int i, int lane, int level) {
   b->high[i][lane] = high ? *high : NO_END;
 }
 
-static void begin(batch *b, int64_t low, int64_t high) {
+/* Sets the first approximation, which is the prior, and the signs or ends of rows low..high-1, one in each lane. */
+static void begin_rows(batch *b, int64_t low, int64_t high) {
   const bl_ep *e = b->e;
   int n = e->n, k = e->k;
   memset(b->cov, 0, sizeof(bl_v) * (size_t)k * (size_t)k);
@@ -211,7 +212,7 @@ static bl_v independent(batch *b) {
 }
 
 /* log Z; with score, also its derivatives. */
-static bl_v finish(batch *b, bl_v *score) {
+static bl_v log_integral(batch *b, bl_v *score) {
   const bl_ep *e = b->e;
   int k = e->k;
   bl_v value = 0.5 * b->log_det;
@@ -415,7 +416,7 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
   b.tensor = b.score + n * (1 + k);
   for (int64_t low = 0; low < e->count; low += BL_LANES) {
     int64_t high = low + BL_LANES < e->count ? low + BL_LANES : e->count;
-    begin(&b, low, high);
+    begin_rows(&b, low, high);
     if (k == 0) {
       store(&b, low, high, independent(&b));
       continue;
@@ -428,7 +429,7 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
     for (int sweep = 0; sweep < SWEEPS && any(b.live); sweep++) sweep_sites(&b);
     take_factors(&b);
     fill_upper(b.cov, e->k);
-    bl_v value = finish(&b, e->score ? b.score : NULL);
+    bl_v value = log_integral(&b, e->score ? b.score : NULL);
     if (e->posterior) {
       value += correct(&b);
       store_posterior(&b, low, high);
