@@ -112,7 +112,7 @@ static blica_status score(program *p, material *m) {
   return status;
 }
 
-/* A part that cannot be had for these data is left out, with a note; without memory there is no page. */
+/* Notes that a part of the page is left out, and why; fails when memory is out or the user interrupted. */
 static int note_missing_part(program *p, blica_status status, const char *without) {
   if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED) return fail_reading(p, status);
   if (status != BLICA_OK) say_note("%s: %s", without, blica_message(p->ctx));

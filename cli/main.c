@@ -26,8 +26,8 @@ static int unknown_command(const char *name) {
   return EXIT_USAGE;
 }
 
-/* OpenBLAS asks for a buffer of 128 MB when it is first called, and asks again for ever when there is none (under a
- * limit of address space, as by ulimit -v). */
+/* OpenBLAS asks for a buffer of 128 MB when it is first called, and asks for ever when it gets none (under a limit of
+ * address space, as by ulimit -v). */
 static bool enough_memory(void) {
   enum { LEAST_MB = 192 };
   void *block = malloc((size_t)LEAST_MB << 20); /* pages that are never touched */

@@ -1,9 +1,9 @@
 /* table_ranks.c - a table read by all processes of the program together.
  *
- * Of a plain text file whose rows name their segment, each process reads the lines that begin in its part of the bytes.
- * Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold line ends) is
- * read by the first process. So is a table in which any process met an error: the message is then that of one process
- * alone. */
+ * If the table is a plain text file whose rows name their segment, each process reads the lines that begin in its part
+ * of the bytes. Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold
+ * line ends) is read by the first process. So is a table in which any process met an error: the message is then that of
+ * one process alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static bool divisible(const table *t) {
          !t->levels && !o->weights && !o->cluster && !o->ids && !t->text.quotes && byte_source_size(t->text.source) > 0;
 }
 
-/* Leaves the table at this process's lines; *rows is false when there are none. */
+/* Leaves the table at this process's lines; *rows is false when it has no lines. */
 static blica_status seek_part(table *t, char *message, bool *rows) {
   const blica_comm *comm = communicator();
   const int64_t ranks = comm->size > 1 ? comm->size : 1;

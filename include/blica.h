@@ -202,7 +202,7 @@ BLICA_API void blica_packer_free(blica_packer *packer);
 enum { BLICA_NUMBER_LEVELS = 16, BLICA_NUMBER_SAMPLE = 1 << 20 };
 /* Numbers as an item: where to cut a column into at most BLICA_NUMBER_LEVELS levels, at quantiles that keep .981 of the
  * information on the correlation of two normal variables. cut has the *cuts least numbers of all levels but the lowest,
- * in rising order. NaN is missing. Of more than BLICA_NUMBER_SAMPLE values those of every 2nd, 4th, ... row decide. The
+ * in rising order. NaN is missing. With more than BLICA_NUMBER_SAMPLE values, every 2nd, 4th, ... row decides. The
  * labels of such an item are "-Inf" and the cuts, so that its coding says to which level a new number belongs. */
 BLICA_API blica_status blica_cut_numbers(blica_ctx *ctx, int64_t rows, const double *x,
                                          double cut[BLICA_NUMBER_LEVELS - 1], int *cuts);
@@ -320,7 +320,7 @@ typedef struct {
   char **variables, **segments;
   double *samples;      /* [u] */
   double *rho;          /* [pairs,u] */
-  double *se;           /* [pairs,u] standard errors; NaN where there is none */
+  double *se;           /* [pairs,u] standard errors; NaN where unknown */
   blica_coding *coding; /* NULL: all items are 0 and 1 */
   int planes;           /* thresholds of a segment: n, or the planes of the coding */
   double *thresholds;   /* [planes,u] Phi^-1 of the share of ones, or at or above a level */

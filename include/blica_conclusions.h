@@ -78,7 +78,7 @@ typedef struct {
   double *log_variance_se; /* [k,u] */
   double *threshold_se;    /* [planes,u] */
   int64_t parameters;      /* nk + uk */
-  double *covariance;      /* [parameters,parameters] asymptotic, of A and log v; NULL where there is none */
+  double *covariance;      /* [parameters,parameters] asymptotic, of A and log v; NULL where unknown */
   /* Bootstrap errors alone; NULL without a bootstrap. */
   int draws;
   double *mixing_se_bootstrap;                           /* [n,k] */

@@ -29,7 +29,7 @@ typedef struct {
   int needs_rows; /* counts are not enough */
 } blica_method;
 BLICA_API const blica_method *blica_methods(int *count); /* the estimators; method m is element m - 1; static */
-BLICA_API int blica_method_find(const char *name);       /* its number, 0 for "auto"; -1: there is none of that name */
+BLICA_API int blica_method_find(const char *name);       /* its number, 0 for "auto"; -1: no method has that name */
 BLICA_API const char *blica_method_name(int method);     /* static text; "unknown" for any other number */
 
 typedef enum { BLICA_THRESHOLDS_ITEMS = 0, BLICA_THRESHOLDS_NONE } blica_thresholds;
@@ -154,7 +154,7 @@ typedef struct {
   const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
   double low, high;    /* closed range of numbers */
   const char *words;   /* numbers: "default=0|none=inf" spells special values; choices: "a|b" for 0, 1, or "a=4|b=7" */
-  const char *metavar; /* what stands for the value in help */
+  const char *metavar; /* placeholder of the value in help */
   const char *help;    /* one or two sentences */
   const char *needs;   /* where it has an effect: "method=auto|mle", with these values of another option of the table;
                           "checkpoint", when that option is given. NULL: always */

@@ -1,5 +1,4 @@
-/* base.h - what every file of the library stands on: failing, memory, threads, polling.
- * Knows neither ICA nor mathematics. */
+/* base.h - what every file of the library uses: errors, memory, threads, polling; it knows nothing of ICA. */
 #ifndef BL_BASE_H
 #define BL_BASE_H
 
@@ -94,8 +93,8 @@ blica_realloc_fn bl_hook(const blica_ctx *ctx, void **user);
 
 /* BL_OWNED double *a = NULL, *b = NULL; frees them when the function returns: pointers only, before the first TRY. */
 #define BL_OWNED __attribute__((cleanup(bl_free_owned)))
-/* The same for objects with a function of their own that frees them: BL_AUTO(blica_model) *model = NULL; where
- * BL_AUTO_FREE(blica_model) stands in a header. */
+/* Frees an object that has its own _free function: BL_AUTO(blica_model) *model = NULL; a header must declare
+ * BL_AUTO_FREE(blica_model). */
 #define BL_AUTO(type) __attribute__((cleanup(bl_auto_##type))) type
 #define BL_AUTO_FREE(type)                                                                                             \
   static inline void bl_auto_##type(type **object) {                                                                   \

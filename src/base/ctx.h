@@ -28,8 +28,8 @@ typedef struct {
   pthread_t handle[BL_MOST_THREADS];
 } bl_pool;
 
-/* Runs all items on at most so many threads, of which the calling one is number 0; threads that are missing are made,
- * and done without where they cannot be had. Within a loop of the same pool, everything runs on the calling thread. */
+/* Runs all items on at most `threads` threads; the calling one is number 0. Starts threads that are missing; if the
+ * system refuses one, fewer do the work. Within a loop of the same pool, everything runs on the calling thread. */
 void bl_pool_run(bl_pool *pool, int threads, int64_t count, bl_task task, void *user);
 void bl_pool_close(bl_pool *pool); /* ends its threads */
 

@@ -26,7 +26,7 @@ static double word_value(const char *word, int place) {
   return *word == '=' ? bl_strtod(word + 1, NULL) : place;
 }
 
-/* What the word that text spells stands for; false when the list does not have it. */
+/* Sets value to that of the word; false when the list does not have the word. */
 static bool find_word(const char *words, const char *text, double *value) {
   const size_t length = strlen(text);
   int place = 0;
@@ -38,7 +38,7 @@ static bool find_word(const char *words, const char *text, double *value) {
   return false;
 }
 
-/* The first word that stands for the value, or NULL. */
+/* The first word with that value, or NULL. */
 static const char *word_of(const char *words, double value) {
   int place = 0;
   for (; words && word_value(words, place) != value; place++) words = next_word(words);
@@ -103,8 +103,8 @@ static bool parse_number(const blica_option *option, const char *text, double *v
   return *value = bl_strtod(text, &end), *end == 0 && !isnan(*value);
 }
 
-/* A word, whose value may lie outside the range, or a number within it; what the word none stands for is a number, too.
- */
+/* Takes a word, whose value may lie outside the range, or a number within the range. The value of the word `none` may
+ * be given as a number, too. */
 static blica_status set_number(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
   double value, none;
   if (!find_word(words_of(option), text, &value)) {

@@ -42,6 +42,6 @@ bool bl_option_works(const blica_option *option, const blica_option *table, int 
 /* False for options that may differ between runs with the same result: where the state is kept, and for how long to
  * run. */
 bool bl_option_decides(const char *name);
-/* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
+/* The value of an option as text that blica_option_set reads back: a word of its list, if one has this value. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
 #endif

@@ -13,7 +13,7 @@ typedef struct {
   int64_t count;       /* items in all */
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
-  int64_t tree;   /* 0: a sum is over all items; else over each group of so many, a power of two that divides count */
+  int64_t tree;   /* 0: a sum is over all items; else over each group of `tree` items, a power of two dividing count */
   double *buffer; /* messages */
   size_t buffer_size;
 } bl_share;

@@ -25,7 +25,7 @@ bool bl_rename(const char *from, const char *to);
 /* The part of a path that follows the last separator of folders. */
 const char *bl_file_part(const char *path);
 
-/* A stream into memory; NULL with errno when there is none. */
+/* Opens a stream into memory; NULL on failure, with errno set. */
 FILE *bl_memory_open(char **text, size_t *size);
 /* Closes it: *text is what was written, *size bytes and a zero, to be freed with free. False, and no text, when
  * something failed. */

@@ -10,7 +10,7 @@
 /* Bytes of the valid UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), or 0. Reads no byte after a
  * zero. */
 int bl_utf8_length(const char *s);
-/* Writes a character as UTF-8, and U+DC80 to U+DCFF, which stand for bytes that were not UTF-8, as those bytes. Returns
+/* Writes a character as UTF-8, and U+DC80 to U+DCFF, which represent bytes that were not UTF-8, as those bytes. Returns
  * the place behind it. */
 char *bl_utf8_put(uint32_t code, char *to);
 /* Whether the name of a file ends in that, in any case. */

@@ -34,7 +34,7 @@ blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, boo
 enum { BL_LANCZOS_FROM = 300 }; /* above this many variables eigenvalues are found by products */
 
 /* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The
- * default condition is replaced by the one it stands for. */
+ * default condition is replaced by its value. */
 blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
                                   double *high);
 

@@ -3,7 +3,7 @@
  * .npz, arrays that numpy.load opens as they are:
  *   format "blica-cor", version 1, variables [n], segments [u], samples [u], exact,
  *   rho        [u,n,n] correlations, 1 on the diagonal
- *   se         [u,n,n] standard errors, NaN where there is none and on the diagonal
+ *   se         [u,n,n] standard errors, NaN where unknown and on the diagonal
  *   flags      [u,n,n] 1 a zero cell was corrected, 2 a variable is constant, 4 no row has both
  *   thresholds [u,n]   Phi^-1 of the share of ones; of items with levels [u,planes], of the share at or above each
  * level location, log_scale, log_scale_se [u,n]   where items have three or more levels condition, shift [u], eigen_min

@@ -21,7 +21,7 @@ typedef struct {
   blica_cor *cor;
   blica_simd level;
   int64_t blocks;        /* per segment */
-  int64_t first;         /* block that task 0 of this round stands for */
+  int64_t first;         /* block of task 0 of this round */
   bl_tetra_batch *batch; /* [threads]; owns bad */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
 } work;

@@ -1,4 +1,5 @@
-/* findings.c - what data hold, and what in them stands in the way of a fit: from counts, before anything is fitted.
+/* findings.c - describes the data from their counts, and finds what would prevent or harm a fit, before anything is
+ * fitted.
  *
  * Tables are judged by the rules of blica_correlate, so that the numbers are those of the correlations and of the fit's
  * record. Two items are called identical when one follows from the other in all of the common rows, or in all but a

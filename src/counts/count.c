@@ -59,7 +59,7 @@ static void count_square(const job *j, const uint64_t *a, const uint64_t *b, int
   }
 }
 
-/* Tiles stand one after the other in sum. */
+/* sum stores one tile after the other. */
 static int64_t cell_of(const int64_t *sum, int p, int q) {
   const int64_t *tile = sum + (p / BL_TILE + q / BL_TILE * (BLOCK / BL_TILE)) * BL_TILE * BL_TILE;
   return tile[p % BL_TILE + q % BL_TILE * BL_TILE];

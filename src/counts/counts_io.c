@@ -8,7 +8,7 @@
  *   n11        [u,n(n-1)/2]                n10, n01, n00 the same, only under missing values
  *   sets       [u] how many different sets of items the rows have where values are missing, -1 where they are too many;
  *              set_rows [all sets] their rows, set_items [all sets,n] bool. Absent: it is not known
- * Pair i < j (from 0) stands at j(j-1)/2 + i, the order of `j, i = numpy.tril_indices(n, -1)`.
+ * Pair i < j (from 0) is stored at j(j-1)/2 + i, the order of `j, i = numpy.tril_indices(n, -1)`.
  * .csv: see counts_csv.c. */
 #include <math.h>
 #include <string.h>

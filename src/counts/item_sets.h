@@ -24,7 +24,7 @@ typedef struct blica_item_sets {
   bl_item_set_list *segment; /* [u] */
 } bl_item_sets;
 
-/* Of n columns and u segments without rows. */
+/* Makes the sets of n columns in u segments, all without rows. */
 blica_status bl_item_sets_make(blica_ctx *ctx, int n, int u, bl_item_sets **out);
 void bl_item_sets_free(bl_item_sets *sets);
 BL_AUTO_FREE(bl_item_sets)

@@ -30,7 +30,7 @@ struct blica_packer {
   int32_t *row_segment;
 };
 
-blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more); /* room for so many rows more */
+blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more); /* space for `more` additional rows */
 /* Rows of bits. */
 blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x, const int32_t *segment);
 /* Columns of bits [rows,n]. */

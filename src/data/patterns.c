@@ -73,7 +73,7 @@ typedef struct {
   const blica_coding *coding; /* NULL: one bit each */
   bl_row_keys keys;
   int64_t *rank;  /* [count] keys in order */
-  int64_t *place; /* [count] where a key stands in that order */
+  int64_t *place; /* [count] place of each key in that order */
 } segment_keys;
 
 static const uint64_t *key_at(const segment_keys *k, int64_t rank) {

@@ -15,7 +15,7 @@ typedef struct {
   int64_t *id;         /* [rows] key of each row, segment by segment */
 } bl_row_keys;
 
-/* Of segments first..last-1 together; column is borrowed. On failure bl_row_keys_free frees what there is. */
+/* Makes the keys of segments first..last-1 together; borrows column. Call bl_row_keys_free after a failure, too. */
 blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first, int last, int bits, const int *column,
                               bl_row_keys *out);
 void bl_row_keys_free(bl_row_keys *keys);
@@ -47,10 +47,9 @@ typedef struct {
   int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
 } bl_patterns;
 
-/* Of n variables with the levels of a coding, or two if it is NULL. column[p] of the data is bit p of the coding, or
- * variable p (NULL: column p); the variables of a group are numbered likewise. pooled: equal rows of different segments
- * are merged too.
- */
+/* Finds the patterns of n variables; a coding gives their levels (NULL: two each). column[p] is the data's column for
+ * bit p of the coding, or for variable p without a coding (NULL: column p); a group numbers its variables likewise.
+ * pooled: merges equal rows of different segments, too. */
 blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
                               const int *column, bool pooled, bl_patterns **out);
 void bl_patterns_free(bl_patterns *patterns);

@@ -13,7 +13,7 @@ typedef struct {
   const blica_fit_options *options; /* defaults resolved */
   double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
   const uint8_t *freed;             /* [n,u] what items have of their own in single segments (model.h); NULL: nothing */
-  bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
+  bl_stage stage;                   /* parent of the stages in which a checkpoint stores the estimate */
 } bl_problem;
 
 /* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
@@ -23,7 +23,7 @@ typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem
 
 /* What the errors of an estimate come from. */
 typedef enum {
-  BL_COVARIANCE_NONE,         /* there are none: the method does not fit what the rows say of A and v */
+  BL_COVARIANCE_NONE,         /* unknown: the method does not fit what the rows say of A and v */
   BL_COVARIANCE_REGULARISED,  /* a sandwich of the regularised correlations, scales of the items free */
   BL_COVARIANCE_CORRELATIONS, /* a sandwich of the correlations */
   BL_COVARIANCE_TABLES,       /* a sandwich of the tables of all pairs */
@@ -37,7 +37,7 @@ typedef struct {
   bool wants_counts, wants_cor;               /* what it uses: fit.c prepares that, and frees what only led there */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
-  blica_prior prior;        /* what prior=default stands for; 0: none */
+  blica_prior prior;        /* the value of prior=default; 0: none */
   bl_covariance covariance; /* 0: none */
   bool levels;              /* takes items with more than two levels */
   bool frees;               /* lets items have cuts and rows of A of their own in single segments */
@@ -58,7 +58,7 @@ blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_m
 /* Method fastica. */
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
-/* Of the prior of the sources' means. */
+/* Standard deviation of the prior of the sources' means. */
 #define BL_MEAN_SD 3.0
 
 /* blica_fit without option free=auto. freed [n,u] is what items have of their own in single segments; NULL: what option
@@ -86,12 +86,12 @@ blica_status bl_free_estimate(blica_ctx *ctx, const blica_cor *cor, blica_model 
 /* auto, and the methods that select and segment may use: the words of their options. */
 extern const char bl_select_methods[], bl_segment_methods[];
 
-/* The estimator of that name; NULL when there is none, as for a model that was not fitted. */
+/* The estimator of that name; NULL when no estimator has it, as for a model that was not fitted. */
 const bl_estimator *bl_method_named(const char *name);
 /* What the errors of the model come from. One that was not fitted has those of its correlations. */
 bl_covariance bl_method_covariance(const blica_model *model);
-/* The estimator of that number, with `auto` resolved by the condition and whether counts are exact; NULL when there is
- * none of that number. */
+/* The estimator of that number; the condition and whether counts are exact resolve `auto`. NULL when no estimator has
+ * that number. */
 const bl_estimator *bl_method_of(int method, double condition, bool exact);
 /* The number of an estimator of the table, as in blica_fit_options. */
 int bl_method_number(const bl_estimator *estimator);

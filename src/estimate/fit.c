@@ -126,7 +126,7 @@ static void warn_levels(blica_ctx *ctx, const outline *shape) {
   }
 }
 
-/* Whether the method that `auto` stands for uses the options, too. */
+/* Checks the options for the method that `auto` chooses. */
 static blica_status check_effects(blica_ctx *ctx, const blica_fit_options *o, const bl_estimator *e) {
   int count;
   const blica_option *table = blica_fit_option_table(&count);
@@ -194,7 +194,7 @@ typedef struct {
   blica_cor *cor, *filled;
   blica_cor *whole; /* of the counts that were masked */
   int sources;
-  blica_counts **consumed; /* the caller's, who no longer needs them; NULL: there are none */
+  blica_counts **consumed; /* counts that the caller no longer needs; NULL: none */
 } stages;
 
 /* Where some items have rows of A of their own: their correlations, and counts without them. */

@@ -1,5 +1,5 @@
-/* method.c - the table of estimators, and what `auto` stands for; the table of a fit's options, and the record of those
- * that were given. */
+/* method.c - the table of estimators, the choice of `auto`, the table of a fit's options, and the record of those that
+ * were given. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ const bl_estimator *bl_method_named(const char *name) {
   return method > 0 ? &estimators[method - 1] : NULL;
 }
 
-/* What `auto` stands for: docs/methods.md has the evidence. */
+/* The method that `auto` chooses: docs/methods.md has the evidence. */
 const bl_estimator *bl_method_of(int method, double condition, bool exact) {
   if (method == BLICA_METHOD_AUTO)
     method = !exact && condition == BLICA_CONDITION_DEFAULT ? BLICA_METHOD_MATCHED : BLICA_METHOD_BLICA;

@@ -36,8 +36,8 @@ static bool same_mixing(int n, int k, const double *a, const double *b) {
   return true;
 }
 
-/* Whether it has come to where the first start has ended; a function of its point alone, so that a fit that is resumed
- * decides as it did before. */
+/* Whether the start has reached the point where the first start ended. It depends on its point alone, so that a resumed
+ * fit decides as it did before. */
 static bool is_duplicate(const bl_start *s) {
   const bl_multistart *all = s->all;
   const blica_stop first = all->start[0].record.stop;
@@ -100,7 +100,7 @@ blica_stop bl_start_stop(const bl_start *s, bool converged) {
                                                                      : BLICA_STOP_STALLED;
 }
 
-/* Norm of a row that stands for infinity: the noise of the link is 1e-4 of the signal. */
+/* A row with at least this norm counts as infinite: the noise of the link is 1e-4 of the signal. */
 static const double INFINITE_ROW = 100;
 
 bool bl_is_unbounded(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride) {

@@ -24,8 +24,8 @@ typedef struct {
   bool side_by_side; /* each start on one thread, threads and ranks sharing the starts: for problems too small to share
                         an evaluation. Else one start after the other, each with all threads and ranks. */
   bool keep;         /* a checkpoint keeps the end of each start; else only what `run` keeps */
-  int n, k; /* theta begins with the mixing matrix [n,k]: a start that comes to where the first has ended is ended too,
-               as its duplicate. 0: starts run independently */
+  int n, k; /* theta begins with the mixing matrix [n,k]: a start that reaches the end of the first start ends, too, as
+               its duplicate. 0: starts run independently */
   /* set by bl_multistart_run: */
   bl_start *start; /* [count]; those that were not begun have no kind */
   bl_start *best;  /* one of them */
@@ -74,8 +74,8 @@ bool bl_start_stopped(const bl_start *start);
 bool bl_start_ended(const bl_start *start);
 /* Why it ended: converged, interrupted, time, iterations or, with none of these, stalled. */
 blica_stop bl_start_stop(const bl_start *start, bool converged);
-/* Whether the largest norm of a row of sqrt(c) A V^1/2 over all segments, how far signals exceed the noise of the link,
- * stands for infinity. The log-variances [k] of segment s stand at log_v + s stride. */
+/* Whether a row of sqrt(c) A V^1/2 is so large in some segment that it counts as infinite; its norm says how far
+ * signals exceed the noise of the link. The log-variances [k] of segment s begin at log_v + s stride. */
 bool bl_is_unbounded(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride);
 /* Sets the record's kind. */
 void bl_start_set_kind(bl_start *start, const char *kind);

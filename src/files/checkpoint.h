@@ -23,7 +23,7 @@ struct bl_checkpoint {
   bool writes;  /* rank 0 */
   int failed;   /* errno of a write that failed without a warning yet */
   bool warned;
-  uint64_t written[3];  /* device, number and time of the file as this process knows it; zeros: there is none */
+  uint64_t written[3];  /* device, number and time of the file as this process knows it; zeros: no file */
   uint64_t round;       /* of saving */
   int entered, offered; /* iterations running, and those of them that saved in this round */
   bl_section *section;
@@ -34,7 +34,7 @@ struct bl_checkpoint {
 bool bl_checkpoint_write(bl_checkpoint *checkpoint, const char *path);
 /* Remembers the file as it is now. */
 void bl_checkpoint_mark(bl_checkpoint *checkpoint, const char *path);
-/* Reads the bytes of a file (bl_free); found is false when there is none. */
+/* Reads the bytes of a file (bl_free); found is false when the file does not exist. */
 blica_status bl_checkpoint_bytes(blica_ctx *ctx, const char *path, unsigned char **bytes, uint64_t *size, bool *found);
 /* Fills the sections of an empty checkpoint. path is for messages. */
 blica_status bl_checkpoint_parse(blica_ctx *ctx, const char *path, const unsigned char *bytes, uint64_t size,

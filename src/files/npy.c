@@ -24,7 +24,7 @@ static bool accept(cursor *c, char wanted) {
   return true;
 }
 
-/* A quoted Python string without escapes; false when there is none or it does not fit. */
+/* Reads a quoted Python string without escapes; false when the text is not one or does not fit. */
 static bool quoted(cursor *c, char *out, size_t capacity) {
   skip_blank(c);
   if (c->at >= c->end || (*c->at != '\'' && *c->at != '"')) return false;

@@ -74,7 +74,7 @@ static bool give_name(bl_outfile *file, int descriptor) {
   return errno == EEXIST && take_name(file, descriptor) >= 0;
 }
 
-/* The open descriptor that the path names, as /dev/stdout does, or -1. It is written where it stands, at its offset. */
+/* The open descriptor that the path names, as /dev/stdout does, or -1. It is written at its current offset. */
 static int own_descriptor(const char *path) {
   if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
   if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;

@@ -86,9 +86,9 @@ void bl_stage_freeze(const bl_stage *stage);
 
 /* ---- the checkpoint ---- */
 
-/* To be written to path every so many seconds. With resume what is there is read: a missing file is a warning, one that
- * is damaged or of another format BLICA_ERR_FORMAT. Without, a file that exists is refused. Collective: rank 0 reads
- * and writes. */
+/* Opens a checkpoint that is written to path every `seconds` seconds. With resume the file is read: if it is missing,
+ * the function warns; if it is damaged or has another format, it fails with BLICA_ERR_FORMAT. Without resume an
+ * existing file is refused. Collective: rank 0 reads and writes. */
 blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds, bool resume, double deadline,
                                 bl_checkpoint **out);
 bool bl_checkpoint_resumed(const bl_checkpoint *checkpoint);     /* whether it was read from a file */

@@ -14,7 +14,7 @@ typedef struct {
   double *angle;  /* [k,draws] degrees */
 } bl_axes;
 
-/* For so many draws, all empty; bl_free frees it. */
+/* Makes it for this number of draws, all empty; bl_free frees it. */
 blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out);
 /* Takes draw number d. May be called for different d from several threads, each with a context of its own. */
 blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes);

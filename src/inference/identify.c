@@ -6,10 +6,10 @@
  * Schur complements) has one null vector per source, the scale of its column; any other null vector is a way to change
  * the model that no correlation and no such margin sees. What thresholds say of A when there are fewer sources than
  * items is left out, as in the paper. Rank by eigenvalues
- * of the matrix scaled to a unit diagonal. Of a large matrix only the ends of the spectrum are computed, by Lanczos
- * steps with it and with its inverse, the known null vectors filled up; where these show full rank by a wide margin
- * that is the answer, and the rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells
- * of Table 1 (tests/recovery/test_recovery.c), both ways against each other (tests/identity/test_identify.c). */
+ * of the matrix scaled to a unit diagonal. For a large matrix, Lanczos steps with the matrix and with its inverse (the
+ * known null vectors filled up) compute the ends of the spectrum first; if these show full rank by a wide margin, the
+ * rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells of Table 1
+ * (tests/recovery/test_recovery.c), both ways against each other (tests/identity/test_identify.c). */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

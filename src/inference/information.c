@@ -84,7 +84,7 @@ static blica_status invert(job *b) {
   return BLICA_OK;
 }
 
-/* Where parameter i of (A, log v) stands in theta. */
+/* The place of parameter i of (A, log v) in theta. */
 static size_t place_of(const job *b, size_t i) {
   const size_t nk = (size_t)b->model->n * b->model->k, k = (size_t)b->model->k;
   return i < nk ? i : bl_mle_local(&b->mle, (int)((i - nk) / k)) + (i - nk) % k;

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* Beyond so many standard errors from the optimum a model is not certified. */
+/* A model that is more than this many standard errors from the optimum is not certified. */
 extern const double bl_verdict_distance;
 
 /* Whether a z value leaves no doubt that rows depend on those before them. */

@@ -48,8 +48,8 @@ static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
   return (size_t)l->n * (1 + (size_t)l->k) + (l->patterns->ordinal ? (size_t)l->patterns->cuts : 0);
 }
 
-/* What is wanted of a task, besides workspace->log_p (by place in the task; workspace->row is the pattern of the
- * group that stands there). */
+/* What a task computes besides workspace->log_p, which it stores by place in the task; workspace->row is the group's
+ * pattern at each place. */
 typedef struct {
   double *log_p;                       /* [patterns of the group], or NULL */
   const double *weight;                /* [patterns of the group]; NULL: no gradient */
@@ -65,7 +65,7 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l,
                                  bl_workspace *workspace); /* adds what scores need */
 void bl_workspace_free(bl_workspace *workspace);
 
-/* Of the variables present in the group, in its order. */
+/* Sets the means and loadings of the variables present in the group, in its order. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
 /* The levels of a group's items in segment s, as the engines take them. edge holds all cuts. */
 bl_intervals bl_group_intervals(const bl_group *g, int s, const bl_params *p, double *edge);

@@ -105,7 +105,7 @@ static void values_task(int64_t item, int thread, void *user) {
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->workspace[thread]);
 }
 
-/* Of the tasks that this rank ran; the others count as good. */
+/* Fails on an interrupt, or if a task failed; the tasks of other ranks count as done well. */
 static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
   const bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
   if (loop_poll && loop_poll->armed && loop_poll->stopped) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");

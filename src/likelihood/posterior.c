@@ -22,7 +22,7 @@ enum { MOST_NODES = 16, POWER_STEPS = 12, EXACT_ITEMS = 10, LEAST_SIDE = 24, MOS
 #define HARD 0.4
 #define LEAST_KEPT 0.5 /* of a variance, when the second order lowers it */
 
-/* Of one row that is integrated over a direction. */
+/* Workspace for one row that is integrated over a direction. */
 typedef struct {
   const bl_posterior *p;
   blica_simd level;

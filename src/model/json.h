@@ -30,7 +30,7 @@ typedef struct {
 /* The document's outermost value; free with bl_free. Fails with BLICA_ERR_FORMAT and a message that tells the
  * document's path, line and column. */
 blica_status bl_json_parse(blica_ctx *ctx, const char *path, const char *text, size_t length, bl_json **out);
-/* The member of that name; NULL when there is none, or `object` is no object or NULL. */
+/* The member of that name; NULL when the object lacks it, or `object` is no object or NULL. */
 const bl_json *bl_json_member(const bl_json *object, const char *name);
 /* What a string says; NULL for all else. */
 static inline const char *bl_json_string(const bl_json *value) {
@@ -65,10 +65,10 @@ blica_status bl_read_whole(const bl_json_reader *r, const char *where, const bl_
 blica_status bl_read_seed(const bl_json_reader *r, const char *where, const bl_json *value, uint64_t *out);
 /* Text of fewer than size bytes, into out. */
 blica_status bl_read_name(const bl_json_reader *r, const char *where, const bl_json *value, char *out, size_t size);
-/* Text copies of an array of so many; those that were in out are freed. */
+/* Copies an array of `count` texts into out and frees the texts that were in out. */
 blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, char **out);
 
-/* Fails unless it is an array of so many elements. */
+/* Fails unless value is an array of `count` elements. */
 blica_status bl_read_array(const bl_json_reader *r, const char *where, const bl_json *value, size_t count);
 /* Numbers into out, `stride` apart. */
 blica_status bl_read_vector(const bl_json_reader *r, const char *name, const bl_json *value, size_t count,

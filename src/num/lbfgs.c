@@ -229,7 +229,7 @@ static void pass_result(bl_state *state, void *user) {
 
 /* ---- the whole ---- */
 
-/* A state that was taken up stands after an iteration, before the hook that follows it. */
+/* The state of a resumed run is that after an iteration, before the hook that follows it. */
 static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options *options, bl_stage *stage,
                              bool resumed) {
   for (;; resumed = false) {

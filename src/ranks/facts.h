@@ -15,7 +15,7 @@ blica_status bl_same(blica_ctx *ctx, const blica_input *input, const blica_model
  * made it. */
 blica_status bl_resume_open(blica_ctx *ctx, const blica_option *table, int count, const void *options, double deadline,
                             bl_checkpoint **out);
-/* Compares the members of input that are not NULL with those that made the checkpoint (NULL: there is none). */
+/* Compares the members of input that are not NULL with those that made the checkpoint (NULL: nothing to compare). */
 blica_status bl_resume_input(blica_ctx *ctx, bl_checkpoint *checkpoint, const blica_input *input);
 
 #endif

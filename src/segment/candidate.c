@@ -36,7 +36,7 @@ done:
   return status;
 }
 
-/* Of all states' emissions, with A in common and thresholds and variances of each state. */
+/* Parameters of the emissions of all states: A is shared, thresholds and variances are each state's own. */
 static double model_parameters(const bl_segment *g, const bl_em *em, int states) {
   const double items = em->series->items, k = g->options->sources;
   return items * k + states * (g->data->n + k) - k;

@@ -7,7 +7,7 @@
  * a run stops there.
  * First states come from clustering runs of rows. Features of a run are the means of its rows' scores and of their
  * products (series.h): margins and correlations. They are clustered by k-means, begun as k-means++ (Arthur and
- * Vassilvitskii, SODA 2007). From more states than wanted one comes to fewer by merging: two states are merged when
+ * Vassilvitskii, SODA 2007). Merging reduces more states than wanted to fewer: the two states are merged for which
  * replacing both by their mixture costs the rows least. */
 #include "segment/segment.h"
 

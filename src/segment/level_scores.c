@@ -54,7 +54,7 @@ static void shrink(int n, double *cor, double *scratch) {
 
 /* ---- a state ---- */
 
-/* Levels of all items stand one after another, planes + items places. */
+/* Arrays by level hold the levels of one item after another, planes + items in all. */
 typedef struct {
   const bl_series *series;
   int n, states, s;

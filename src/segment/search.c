@@ -21,7 +21,7 @@ enum {
   STEPS = 10000,
   ROUNDS = 8,
   FIRST_ROUNDS = 15,
-  STATE_ROWS = 50 /* states that are more than are wanted have so many rows each, on average */
+  STATE_ROWS = 50 /* more states than wanted are tried only with this many rows each, on average */
 };
 
 void bl_search_free(bl_search *s) {
@@ -170,7 +170,7 @@ static double total_of(const heldout *h, int states) {
   return sum;
 }
 
-/* Of the difference between two totals. */
+/* The standard error of the difference between the totals of a and b states. */
 static double standard_error(const heldout *h, int a, int b) {
   const double mean = (total_of(h, a) - total_of(h, b)) / (double)h->blocks;
   double square = 0;

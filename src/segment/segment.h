@@ -1,5 +1,5 @@
-/* segment.h - the parts of a call of blica_segment, in the order in which one stands on the other; what they see of the
- * rows is in series.h. */
+/* segment.h - the parts of a call of blica_segment, in the order in which they build on each other; what they see of
+ * the rows is in series.h. */
 #ifndef BL_SEGMENT_H
 #define BL_SEGMENT_H
 
@@ -98,7 +98,7 @@ void bl_em_steps(const bl_series *series, int64_t bin, int states, const double 
 
 typedef struct {
   int most;         /* best[S] for S from 1 to most */
-  bl_states **best; /* [most+1]; NULL where there is none */
+  bl_states **best; /* [most+1] by number of states; NULL: not found */
   int64_t bin;      /* rows per step */
 } bl_search;
 

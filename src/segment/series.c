@@ -16,7 +16,7 @@
 enum {
   BLOCKS = 16,
   BLOCK_PATTERNS = 2048, /* the least that is worth a block */
-  PLAIN_SCORES = 10,     /* up to so many items each is a score of its own */
+  PLAIN_SCORES = 10,     /* with up to this many items each item is a score */
   MOST_SCORES = 10
 };
 #define FEWEST 4.0 /* rows that a fit gets of a state */

@@ -35,8 +35,8 @@ static inline size_t bl_cell_both(const bl_series *x) { /* three times [pairs] *
   return bl_cell_present(x) + (size_t)x->n;
 }
 
-/* Of data with one segment. split: rows of a block, every second of which is held out: its rows are missing. 0: none.
- */
+/* Makes the series of data with one segment. split: rows of a block; every second block is held out, so that its rows
+ * are missing. 0: no row is held out. */
 blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, int64_t split, bl_series **out);
 /* Whether a row is held out. */
 static inline bool bl_series_held_out(int64_t split, int64_t row) {

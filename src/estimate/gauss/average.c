@@ -117,8 +117,8 @@ double bl_average_evaluate(bl_average *a, const double *theta, double *gradient)
   return value;
 }
 
-/* factor [k,k] <- the Cholesky factor of a segment's information about log v, with the prior's; where there is none,
- * that of the prior's alone. */
+/* factor [k,k] <- the Cholesky factor of the information about log v of a segment plus that of the prior; where it
+ * cannot be computed, that of the prior alone. */
 static void factorise(const bl_average *a, int64_t s, double *factor, double *work) {
   const bl_criterion *c = a->criterion;
   const size_t k = a->k;

@@ -14,10 +14,10 @@
 #include "num/linear/blas.h"
 #include "num/dot.h"
 
-/* A pair is hardly ever seen together where it has less than this share of the rows that it would have if values were
- * missing independently, and those would be at least so many. */
+/* A pair counts as hardly ever observed together when EXPECTED rows or more would have both items if values were
+ * missing independently, and less than the share HARDLY of these rows has them. */
 static const double HARDLY = 0.25, EXPECTED = 12;
-/* Of the share of rows with an item: one without any keeps a finite noise in the information. */
+/* Least share of rows with an item: keeps the noise of an item without rows finite in the information. */
 static const double LEAST_SHARE = 1e-6;
 
 /* ---- which blocks ---- */

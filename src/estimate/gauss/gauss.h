@@ -40,7 +40,7 @@ typedef struct {
   /* Makes the workspace of one caller; NULL: the data serve all. */
   blica_status (*open)(blica_ctx *ctx, const void *data, void **work);
   void (*close)(void *work);
-  /* The value at theta, NaN where there is none; adds to the gradient. */
+  /* Returns the value at theta, NaN outside the domain; adds to the gradient. */
   double (*eval)(void *work, const double *theta, double *gradient);
   /* Before each round in which priors are learned: sets at theta what stays as it is during the round. */
   blica_status (*renew)(blica_ctx *ctx, void *data, const double *theta);
@@ -57,7 +57,7 @@ typedef struct {
   bl_layout layout;
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors of A and of log v; 0: none */
   double row_power;                            /* p of docs/method.md, equation 32 */
-  const bl_gauss *gauss; /* whose Fisher's information stands for that of all terms but the priors */
+  const bl_gauss *gauss; /* its Fisher information is taken for that of all terms but the priors */
   int terms;
   bl_term term[BL_MOST_TERMS]; /* all but the priors */
 } bl_criterion;

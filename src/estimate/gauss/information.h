@@ -30,7 +30,7 @@ size_t bl_sources_information_work(int k, bool pairs); /* doubles of work */
 typedef struct {
   blica_ctx *ctx;
   bl_layout layout;
-  int groups;     /* segments are added in so many, so that the bits do not depend on threads */
+  int groups;     /* segments are summed in this many groups, so that the bits do not depend on threads */
   double *mixing; /* [nk,nk,groups]; the first is that of A; owns the others */
   double *cross;  /* [nk,locals,u] */
   double *local;  /* [locals,locals,u] */

@@ -18,8 +18,8 @@
 
 static const double SCALE = 0.9; /* brings the eigenvalues of H0 H near 1, so that most first trials pass */
 static const double LIFT = 1e-9, LIFT_SCALES = 1e-6; /* relative: factors stay positive definite without priors too */
-/* Of the information about F_ab that there is without normalisation of rows: the least, and what counts where sources
- * are many. */
+/* Relative to the information about F_ab without normalisation of rows: the least that is kept, and what is taken when
+ * sources are many. */
 static const double LEAST = 0.05, MANY = 0.7;
 enum {
   CHUNK = 16,      /* rows of A to a task */

@@ -198,7 +198,7 @@ static blica_status scoring_round(bl_run *r, double tolerance, bool *there) {
 
 /* ---- the whole ---- */
 
-/* Where a row of A stands for infinity the likelihood has no maximum. */
+/* Whether a row of A tends to infinity, so that the likelihood has no maximum. */
 static bool is_unbounded(const bl_run *r) {
   const bl_layout *p = layout_of(r);
   const double *theta = r->start->theta;

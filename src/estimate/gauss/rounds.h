@@ -15,8 +15,8 @@ typedef struct {
 /* shift [u]: C is (C + d I)/(1 + d); NULL: as much as joint diagonalisation wants. */
 blica_status bl_starts_make(blica_ctx *ctx, const bl_layout *layout, const blica_cor *cor, const double *shift,
                             bl_starts *out);
-/* The point of start `index`: the joint diagonaliser, or where there is none (matrices far from positive definite) a
- * random point; *jointdiag says which. */
+/* Sets theta to the point of start `index`: the joint diagonaliser or, where it fails (matrices far from positive
+ * definite), a random point; *jointdiag says which. */
 blica_status bl_start_begin(blica_ctx *ctx, const bl_starts *starts, uint64_t seed, int index, bool *jointdiag,
                             double *theta);
 

@@ -15,10 +15,10 @@ static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 static const double WIDER = 1.3;
 enum {
   SCALE_ROUNDS = 5,   /* of empirical Bayes */
-  AVERAGE_ROUNDS = 3, /* the same with the log-variances averaged over, */
-  AVERAGE_PAIRS = 2   /* at so many pairs of points */
+  AVERAGE_ROUNDS = 3, /* of empirical Bayes with the log-variances averaged over */
+  AVERAGE_PAIRS = 2   /* number of pairs of points */
 };
-/* Method matched averages over log v only where at least so much of its width counts; chosen on data of such seeds. */
+/* Method matched averages over log v only where this share of its width counts; chosen on data of such seeds. */
 static const double LEAST_SHARE = 0.1;
 /* Its prior of the rows of A has the power k less this (docs/method.md, equation 32), chosen on data of such seeds. */
 static const double ROW_LESS = 3;

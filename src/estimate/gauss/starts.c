@@ -15,7 +15,8 @@
 #include "num/rng.h"
 
 enum { MAX_SWEEPS = 100, LANCZOS_FROM = 300 };
-/* Of joint diagonalisation in large problems, relative: a fit goes on from there, and sweeps cost as much as it. */
+/* Relative tolerance of joint diagonalisation in large problems: the fit improves on its result, and sweeps are as
+ * costly as the fit. */
 static const double DIAGONAL = 0.02;
 static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
 
@@ -137,8 +138,8 @@ done:
   return status;
 }
 
-/* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
- * the least when there are none. */
+/* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of the
+ * least when k = n. */
 static blica_status leading_space(blica_ctx *ctx, const bl_starts *d, const double *weight, double *basis,
                                   double *noise) {
   blica_status status;

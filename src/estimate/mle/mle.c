@@ -35,10 +35,10 @@ enum {
 #define COARSE_TOLERANCE 1e-6
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
-#define RECORDED_ERROR 1e-6 /* of the recorded log-likelihood, relative, where it can be had */
+#define RECORDED_ERROR 1e-6 /* relative error of the recorded log-likelihood, where it can be reached */
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
-#define FLAT 0.02 /* log-likelihood that a round must gain where a row of A stands for infinity */
+#define FLAT 0.02 /* log-likelihood that a round must gain when a row of A tends to infinity */
 
 typedef struct {
   bl_start *start;

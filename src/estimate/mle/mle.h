@@ -58,7 +58,7 @@ double bl_mle_penalty(const bl_mle *m, const double *theta, double *gradient);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
 
-/* Of the maximum by integration error, in standard errors: the most under which a fit has converged. */
+/* A fit has converged when integration error moves its maximum by at most this many standard errors. */
 #define BL_MLE_SHIFT 0.1
 /* A point as the model's mixing matrix, variances and means. */
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model);
@@ -78,7 +78,7 @@ blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error,
 
 /* Relative gradient, max |df/dtheta| / max(1, |f|), in the scale where the mean variance of each source is 1. */
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value);
-/* Into that scale; the likelihood stays as it was. */
+/* Brings theta to that scale; the likelihood does not change. */
 void bl_mle_standard(const bl_mle *m, double *theta);
 
 /* The gradient by finer integrals than those in use. */
@@ -91,8 +91,8 @@ typedef struct {
 } bl_mle_fine;
 blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine); /* memory only */
 void bl_mle_fine_free(bl_mle_fine *fine);
-/* At theta; the first call chooses the rule, so that its error is a tenth of the tolerance or as small as can be had.
- * False when there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
+/* Sets value, gradient and error at theta. The first call chooses the rule: its error is a tenth of the tolerance or as
+ * small as possible. False when no rule is finer: then lattices set error only, and expectation propagation nothing. */
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *fine);
 
 /* The information matrix: sum over rows of score score', plus the prior's precision, with A in a border and a block

@@ -54,8 +54,8 @@ void bl_information_free(bl_information *f) {
   bl_free(f);
 }
 
-/* Of one pattern in the parameters of the cuts (estimate.h): the first moves all cuts of its item, each step those
- * from it on. */
+/* The scores of one pattern in the parameters of the cuts (estimate.h): the first moves all cuts of its item, each step
+ * those from it on. */
 static void cut_scores(const bl_information *f, const bl_scores *t, int64_t r, double weight, double *out,
                        int64_t stride) {
   const bl_group *g = t->group;

@@ -424,7 +424,7 @@ bool bl_cut_change_small(const blica_model *m) {
   return m->u > 1 && m->k <= BL_ITEM_SCORES_SOURCES && m->u * (2 * loadings * loadings + 4 * all * all) < 3e7;
 }
 
-/* Of tests that are done; M_s,ii makes standard deviations of its cuts. */
+/* Finds the cut that differs most in finished tests; M_s,ii turns shifts of cuts into standard deviations. */
 static blica_status largest_change(const tests *t, const blica_model *m, bl_cut_change *out) {
   BL_OWNED double *scale = NULL;
   double number = 0;

@@ -243,8 +243,8 @@ static void work_with(const job *b, size_t s, double *working) {
   }
 }
 
-/* Of segment s: thresholds less those of the model and what the correlations say of log v, residual [q], and their
- * slopes by cuts and mixing matrix, means and log v. */
+/* Describes segment s: residual [q] holds the thresholds less those of the model, then what the correlations say of log
+ * v; the workspace holds their slopes by cuts and mixing matrix, means and log v. */
 static void describe_thresholds(const job *b, int s, const workspace *w, double *residual) {
   const blica_model *model = b->model;
   const bl_own_knowledge *known = &b->loadings->known[s];

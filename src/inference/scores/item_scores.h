@@ -15,8 +15,8 @@ typedef struct {
   double *slope;       /* [k,m] by the mixing matrix, of the difference */
 } bl_own_knowledge;
 
-/* Of m parameters; those of item i are place[i] .. place[i+1]-1, others that all segments share follow. What a segment
- * has of its own, its means and variances, is projected out. */
+/* Scores of m parameters: those of item i are place[i] .. place[i+1]-1; others that all segments share follow. The
+ * means and variances of each segment are projected out. */
 typedef struct {
   int n, u;
   size_t m;
@@ -28,12 +28,12 @@ typedef struct {
   bl_own_knowledge *known; /* [u] of loadings, else NULL */
 } bl_item_scores;
 
-/* Of the cuts: thresholds of the margins against those of the model. NULL when the means of the sources fit any.
- * loadings are those of the same model and rows. */
+/* Scores of the cuts: compares the thresholds of the margins with those of the model. *out is NULL when the means of
+ * the sources fit any thresholds. loadings are the scores of the loadings for the same model and rows. */
 blica_status bl_cut_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
                            const bl_item_scores *loadings, bl_item_scores **out);
-/* Of the mixing matrix, columns of one source after another for each item: correlations against those that the model
- * implies for the segment. */
+/* Scores of the mixing matrix, for each item one source after another: compares the correlations with those that the
+ * model implies for the segment. */
 blica_status bl_loading_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
                                const blica_counts *counts, bl_item_scores **out);
 /* The cut that differs most from those of the other segments (invariance.c). */

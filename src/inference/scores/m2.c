@@ -13,8 +13,8 @@
  * squares with unequal weights, whose tail is longer than that: p is by the gamma distribution of the same mean and
  * variance (Satterthwaite, Biometrics Bulletin 2, 1946). It needs no tables of three and four items: values may be
  * missing, units be clusters, levels many or chosen by nobody.
- * Of margins p is twice the smaller of this one and that of the largest residual, by Bonferroni's inequality: one cut
- * that is shifted in one segment is nothing among all residuals.
+ * For margins p is twice the smaller of this p and that of the largest residual, by Bonferroni's inequality: one cut
+ * that is shifted in one segment would be lost among all residuals.
  * RMSEA2 = sqrt(u max(0, M2 - df) / (df N)), with u > 1 as Steiger (1998) has it for several groups. The size of the
  * residuals less their sampling noise, with its interval: Maydeu-Olivares (Psychometrika 82, 2017). Checked against a
  * computation row by row in tests/unit/inference/test_fit_statistics.c, against lavaan's scaled statistic of LSAT7 in

@@ -25,7 +25,8 @@ blica_status bl_pooled_make(blica_ctx *ctx, int n, int u, const blica_coding *co
 void bl_pooled_margins(const blica_counts *counts, bl_pooled *common);
 /* Score and information of the table of (i,j) in segment s at rho. */
 void bl_pooled_score(const blica_counts *counts, int s, int i, int j, double rho, bl_pooled *common);
-/* Margins, and the pairwise maximum-likelihood correlation of every pair, from where rho stands; to 1e-5. */
+/* Sets the margins and the pairwise maximum-likelihood correlation of every pair, to 1e-5; rho holds the starting
+ * points. */
 void bl_pooled_fit(const blica_counts *counts, bl_pooled *common);
 
 /* The full symmetric matrix [n,n] of packed correlations. */

@@ -12,7 +12,7 @@ typedef struct {
   const bl_influence *influence; /* of the segment */
   const bl_rows *rows;
   size_t q;                   /* statistics of a unit */
-  int64_t step;               /* every so many units are read: 1 is all */
+  int64_t step;               /* every step-th unit is read; 1: all */
   double *psi, *times, *size; /* [q,BL_BATCH] of a unit, [BL_BATCH] how often it is there, and its rows */
 } bl_units_reader;
 

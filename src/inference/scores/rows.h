@@ -67,7 +67,7 @@ blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_
 void bl_rows_free(bl_rows *rows);
 BL_AUTO_FREE(bl_rows)
 
-/* Pair counts of all columns when pattern p stands for weight[p] rows. counts comes from bl_rows_counts_create. */
+/* Pair counts of all columns when weight[p] rows have pattern p. counts comes from bl_rows_counts_create. */
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts);
 /* Counts of the shape that bl_rows_count fills; zeros. */
 blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out);

@@ -20,9 +20,10 @@
  * D_s is sparse, a pair having 3k parameters, and F'' is applied to matrices: nothing of size pairs times parameters is
  * made. J is multiplied by N_s / (N_s - parameters of the segment), as in regression.
  * A prior shrinks the estimate by H^-1 P theta, theta being the truth, which is further out than the estimate by as
- * much. Of this bias the columns' lengths and log v are taken as they follow from the estimate, squared; of directions,
- * which the estimate says little of, the mean square over thetas from the prior, H^-1 P H^-1, of which SHARE is right
- * on simulated data (bench/results/inference.md). The result is brought to the scale where the mean of each log v is 0.
+ * much. For lengths of columns and log v this bias is computed from the estimate, and squared. For directions, about
+ * which the estimate says little, it is the mean square over thetas from the prior, H^-1 P H^-1, times SHARE, which is
+ * right on simulated data (bench/results/inference.md). The result is brought to the scale where the mean of each log v
+ * is 0.
  * Reference: Godambe, Ann. Math. Stat. 31 (1960); Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked
  * against lavaan's PML and by simulation. */
 #include "inference/errors.h"

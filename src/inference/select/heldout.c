@@ -70,7 +70,7 @@ double bl_heldout_score(bl_heldout *h, const blica_counts *test, const blica_cou
   return sum;
 }
 
-/* score [k] <- the step of Fisher scoring from v; false when there is none. */
+/* score [k] <- the step of Fisher scoring from v; false when the information is singular. */
 static bool step_from(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
                       const double *v) {
   const int n = model->n, k = model->k, pairs = n * (n - 1) / 2;

@@ -135,7 +135,7 @@ static void add_series(const tables *t, int terms, int h, int k, int width, bl_v
   }
 }
 
-/* Of the lanes beyond the series, Phi2 and its density. */
+/* Computes Phi2 and its density in the lanes where the series does not converge. */
 static void fill_beyond(const tables *t, bl_v h, bl_v k, bl_v rho, bl_v *p, bl_v *density) {
   for (int lane = 0; lane < t->count; lane++) {
     if (fabs(rho[lane]) <= SERIES) continue;

@@ -13,7 +13,7 @@ typedef struct {
   double *share[4]; /* of the four cells; they sum to 1 and none is negative */
   double *h, *k;    /* Phi^-1 of the margins p11 + p10 and p11 + p01, finite */
   double *rho;      /* out */
-  double *variance; /* out, unless NULL: N times the sampling variance of rho; not finite when there is none */
+  double *variance; /* out, unless NULL: N times the sampling variance of rho; not finite when unknown */
 } bl_tetra_batch;
 
 /* Solves Phi2(h,k;rho) = p11 for the first `count` tables. All levels give the same bits. */

@@ -21,7 +21,7 @@ typedef struct {
   double *log_p;          /* [count] out */
   double *score;          /* [n (1+k), count] d log p / d (mean_i, B_i); NULL: not wanted */
   double *first, *second; /* [k,count], [k,k,count] E[z|x], E[zz'|x]; with score */
-  double *upper;          /* [n,count] d log p / d upper end, 0 where there is none; with score; NULL: not wanted */
+  double *upper;          /* [n,count] d log p / d upper end, 0 where that is infinite; with score; NULL: not wanted */
   /* The posterior of z, with log_p corrected to second order. */
   double rest;       /* largest change of a mean in the last sweep, in standard deviations; with posterior */
   double *posterior; /* [k + 2 k k, count] E[z|x], the covariance that EP finds, and what is to be added to it; NULL */

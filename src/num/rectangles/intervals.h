@@ -18,7 +18,7 @@ typedef struct {
 static inline int bl_edge_of(const bl_intervals *levels, int i) {
   return levels->first ? levels->first[i] : i;
 }
-/* The ends of level l of item i; NULL where there is none. */
+/* The ends of level l of item i; NULL where the end is infinite. */
 static inline const double *bl_edge_below(const bl_intervals *levels, int i, int l) {
   return l > 0 ? levels->edge + levels->first[i] + l - 1 : NULL;
 }
@@ -26,7 +26,8 @@ static inline const double *bl_edge_above(const bl_intervals *levels, int i, int
   return levels->first[i] + l < levels->first[i + 1] ? levels->edge + levels->first[i] + l : NULL;
 }
 
-/* Of rows of n levels in lexicographic order, the end of those from low on that have the level of row low in item i. */
+/* The rows x of n levels are in lexicographic order. Returns the end of the rows from low on that have the same level
+ * in item i as row low. */
 static inline int64_t bl_end_of_level(const uint8_t *x, int n, int i, int64_t low, int64_t high) {
   const uint8_t level = x[low * n + i];
   while (low < high) {

@@ -26,8 +26,8 @@ void bl_mvn_order(int n, const double *cov, int *order);
 blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t count,
                               const uint8_t *x /* count rows of n levels, distinct */, bl_mvn_tree **out);
 
-/* The workspace of one thread, for up to n variables with up to so many edges: lattices of up to `points` points where
- * a gradient is wanted, of any size where only values are. */
+/* The workspace of one thread, for up to n variables with up to `edges` edges. Lattices have up to `points` points when
+ * a gradient is wanted, any number when only values are. */
 typedef struct {
   int n, edges, points;
   int64_t count;

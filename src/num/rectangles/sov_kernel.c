@@ -29,7 +29,7 @@ enum {
   ARRAY_HIGH,
   ARRAY_RATIO_HIGH
 };
-/* Of an item with more than two levels, at its present level. */
+/* For an item with more than two levels these arrays hold values at its present level. */
 enum { ARRAY_D = ARRAY_BELOW, ARRAY_P = ARRAY_ABOVE, ARRAY_LOW = ARRAY_PHI };
 #define CHUNK (BL_SOV_BLOCK / BL_LANES)
 
