@@ -39,6 +39,7 @@ static inline void bl_hash_word(uint64_t v[4], uint64_t word) {
   v[0] ^= word;
 }
 
+/* SipHash-1-3 of the bytes under this key. */
 static inline uint64_t bl_hash(bl_hash_key key, const void *bytes, size_t length) {
   uint64_t v[4] = {key.word[0] ^ 0x736f6d6570736575u, key.word[1] ^ 0x646f72616e646f6du,
                    key.word[0] ^ 0x6c7967656e657261u, key.word[1] ^ 0x7465646279746573u};

@@ -18,6 +18,7 @@ static size_t probe(const bl_intern *names, uint64_t hash, const char *text, siz
   }
 }
 
+/* Makes room for one more name; keeps the slots at most half full. */
 static blica_status grow(blica_ctx *ctx, bl_intern *names) {
   size_t count = (size_t)names->count;
   if (count == names->capacity) {

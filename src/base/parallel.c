@@ -58,6 +58,7 @@ static bool is_needed(children *c, int64_t item) {
   return needed && !bl_interrupted(c->ctx);
 }
 
+/* Runs an item in a child context if it is still needed; keeps the failure of the first item that failed. */
 static void run_child(int64_t index, int thread, void *user) {
   children *c = user;
   blica_ctx *child = NULL;

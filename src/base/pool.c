@@ -22,6 +22,7 @@ static void await_loop(bl_pool *p, unsigned seen) {
   while (p->loop == seen) pthread_cond_wait(&p->begun, &p->lock);
 }
 
+/* What a thread of the pool does: takes part in every loop that wants it, until the pool is closed. */
 static void *serve(void *user) {
   bl_pool *p = user;
   pthread_mutex_lock(&p->lock);

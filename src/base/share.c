@@ -94,6 +94,7 @@ static bool owned(const bl_share *share, int64_t i, int64_t end) {
   return end <= share->bound[rank + 1];
 }
 
+/* Adds one slice of the doubles of all items pairwise, as in a binary tree. */
 static void add_slice(int64_t slice, int thread, void *user) {
   const addition *a = user;
   const bl_share *share = a->share;
@@ -160,6 +161,7 @@ static void take_stop_requests(blica_ctx *ctx, const bl_share *share, const size
   ctx->stop_exchanged = true;
 }
 
+/* Sends the places of this rank and the branches of its sums to all ranks, and receives theirs. */
 static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
                                   const bl_places *sum) {
   blica_status status = BLICA_OK;

@@ -74,6 +74,7 @@ done:
   return status;
 }
 
+/* Writes a pair of items, or with i = j the thresholds of an item, as a row of the file. */
 static void put_row(FILE *f, const blica_cor *c, int s, int i, int j) {
   bl_put_field(f, c->segments[s]);
   putc(',', f);

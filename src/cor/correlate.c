@@ -50,6 +50,7 @@ static void set_lane(bl_tetra_batch *b, int lane, const double share[4], double 
   b->k[lane] = k;
 }
 
+/* Estimates up to BLOCK neighbouring pairs of one segment. */
 static void block_task(int64_t task, int thread, void *user) {
   work *w = user;
   const blica_counts *c = w->counts;
@@ -113,6 +114,7 @@ done:
   return status;
 }
 
+/* Fails with the first table whose cells are no numbers of rows. */
 static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
   int64_t table = -1;
   for (int t = 0; t < threads; t++)

@@ -190,6 +190,7 @@ static uint64_t one_shape(const job *j, int s, const int *first, const int *seco
   return left;
 }
 
+/* Estimates up to BLOCK neighbouring pairs of one segment; tables of the same shape go together. */
 static void pairs_task(int64_t task, int thread, void *user) {
   job *j = user;
   const int64_t begin = task % j->blocks * BLOCK, count = j->cor->pairs - begin < BLOCK ? j->cor->pairs - begin : BLOCK;
@@ -205,6 +206,7 @@ static void pairs_task(int64_t task, int thread, void *user) {
                      &j->status[task]);
 }
 
+/* Sets the numbers of zero cells, constant and empty pairs, and constant items. */
 static void count_flags(blica_cor *cor, const blica_counts *c) {
   for (int64_t p = 0; p < cor->pairs * cor->u; p++) {
     cor->zero_cells += (cor->flags[p] & BLICA_PAIR_ZERO_CELL) != 0;

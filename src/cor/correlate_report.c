@@ -45,6 +45,7 @@ static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, const flagged 
   return found;
 }
 
+/* Warns of constant columns, naming the first; returns how many they are. */
 static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
   char text[900] = "";
   size_t used = 0;

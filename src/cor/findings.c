@@ -103,6 +103,7 @@ __attribute__((format(printf, 5, 6))) static blica_status note(work *w, const ch
   return bl_copy_text(w->ctx, advice, &own->advice);
 }
 
+/* Notes the number of rows and, with their names, segments that have few. */
 static blica_status judge_size(work *w) {
   const blica_counts *c = w->c;
   blica_check *f = w->found;
@@ -288,6 +289,7 @@ static void judge_copies(work *w, int i, int j, int rows, int columns, double to
     add(copies, "'%.40s' follows from '%.40s' in all%s %.15g rows", first, second, but, together);
 }
 
+/* Counts the flags of a pair over segments; notes pairs that no row has together and items that are copies. */
 static void judge_pair(work *w, int i, int j, const bool *nothing, names *never, names *copies) {
   const int rows = bl_plane(w->coding, i + 1) - bl_plane(w->coding, i) + 1,
             columns = bl_plane(w->coding, j + 1) - bl_plane(w->coding, j) + 1;

@@ -56,6 +56,7 @@ static void add_scores(polyserial *p, double rho) {
   }
 }
 
+/* Fisher scoring from 0 with bisection where a step leaves the bracket; returns the correlation. */
 static double maximise(polyserial *p) {
   double low = -MOST, high = MOST, rho = 0;
   for (int step = 0; step < 100 && high - low > 1e-13; step++) {

@@ -90,6 +90,7 @@ static void solve_block(const double *block, double *x, double *y) {
   *x = first;
 }
 
+/* x <- a^-1 x by Cholesky's factor, for a symmetric positive definite a [n,n], which is destroyed. */
 static void solve_corner(int n, double *a, double *x) {
   for (int i = 0; i < n; i++)
     for (int j = 0; j <= i; j++) {

@@ -25,6 +25,7 @@ void blica_packer_free(blica_packer *packer) {
   bl_free(packer);
 }
 
+/* Fails when two variables have one name. */
 static blica_status check_names(blica_ctx *ctx, int n, char *const *variables) {
   blica_status status = BLICA_OK;
   bl_intern seen = {0};

@@ -74,6 +74,7 @@ static blica_status check_type(blica_ctx *ctx, const struct ArrowSchema *s, bool
       s->format ? s->format : "");
 }
 
+/* Lists the columns of the table that are items, and finds that of the segments. */
 static blica_status read_schema(reader *r, const char *segment_column) {
   const struct ArrowSchema *s = &r->schema;
   r->segment_at = -1;
@@ -218,6 +219,7 @@ static blica_status number_id(reader *r, column *c, int64_t number, int8_t *id) 
   return BLICA_OK;
 }
 
+/* Codes the values of one item in the rows of a chunk. */
 static blica_status read_items(reader *r, column *c, const struct ArrowArray *a, int64_t first, int64_t rows) {
   BL_OWNED int32_t *entry = NULL;
   MUST(check_array(r, a, c->name, c->type, first + rows));
@@ -239,6 +241,7 @@ static blica_status read_items(reader *r, column *c, const struct ArrowArray *a,
   return BLICA_OK;
 }
 
+/* Numbers the segments of the rows of a chunk in the order of their first appearance. */
 static blica_status read_segments(reader *r, const struct ArrowArray *a, int64_t first, int64_t rows) {
   BL_OWNED int32_t *entry = NULL;
   const struct ArrowSchema *schema = r->schema.children[r->segment_at];
@@ -326,6 +329,7 @@ static blica_status refuse_levels(blica_ctx *ctx, const column *c, int count, co
                  c->name, count, count == 1 ? "" : "s", advice);
 }
 
+/* Orders the values of an item as levels; fails when they are fewer than two or have no order. */
 static blica_status find_levels(blica_ctx *ctx, column *c, bool ordinal) {
   int count = 0;
   if (c->schema->dictionary) {

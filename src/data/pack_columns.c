@@ -65,6 +65,7 @@ static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, con
   return BLICA_OK;
 }
 
+/* Packs rows of one segment that fit into one word of bits. */
 static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, row_run at) {
   size_t n = (size_t)packer->n;
   bl_segment_bits *bits = &packer->segments[at.segment];

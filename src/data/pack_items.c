@@ -43,6 +43,7 @@ static blica_status expand_columns(blica_ctx *ctx, const blica_packer *packer, i
   return BLICA_OK;
 }
 
+/* Expands levels to bits, a chunk of rows after the other, and packs these. */
 static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
   BL_OWNED int8_t *bits = NULL;

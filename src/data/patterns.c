@@ -131,6 +131,7 @@ static blica_status describe_group(blica_ctx *ctx, bl_patterns *p, const segment
   return BLICA_OK;
 }
 
+/* Appends the group of the patterns low..high-1 of segment s, which have the same variables present. */
 static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, int s, int64_t low, int64_t high) {
   const size_t groups = (size_t)p->groups;
   if ((groups & (groups - 1)) == 0) MUST(bl_resize(ctx, groups, groups ? 2 * groups : 1, &p->group));

@@ -34,6 +34,7 @@ static bool is_exact(const blica_input *input) {
   return input->cor ? input->cor->exact : !input->data && input->counts && input->counts->exact;
 }
 
+/* Fails naming the first variable or segment in which two inputs differ. */
 static blica_status check_same(blica_ctx *ctx, const char *what, const outline *a, const char *other,
                                const outline *b) {
   if (a->n != b->n || a->u != b->u)
@@ -135,6 +136,7 @@ static blica_status check_effects(blica_ctx *ctx, const blica_fit_options *o, co
   return blica_options_check(ctx, table, count, &resolved);
 }
 
+/* Checks input and options, and finds the estimator and the sizes and names of the model. */
 static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
                           const bl_estimator **estimator, outline *shape) {
   blica_status status = check_input(ctx, input, shape);
@@ -259,6 +261,7 @@ done:
   return status;
 }
 
+/* Gives the model the names and the levels of its variables. */
 static blica_status name_model(blica_ctx *ctx, const outline *shape, blica_model *model) {
   blica_status status;
   bl_free_texts(model->variables, model->n);

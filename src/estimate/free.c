@@ -43,6 +43,7 @@ static bool read_cell(const blica_model *m, const char *text, size_t length, int
   return false;
 }
 
+/* Marks in freed what one entry of option free names. */
 static blica_status read_one(blica_ctx *ctx, const char *text, size_t length, const blica_model *m, uint8_t *freed) {
   static const char prefix[] = "cuts:";
   const size_t skip = strncmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;

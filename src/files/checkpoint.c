@@ -35,6 +35,7 @@ static bool put(FILE *stream, uint64_t *digest, const void *bytes, size_t count)
   return count == 0 || fwrite(bytes, 1, count, stream) == count;
 }
 
+/* Writes the head and all sections, then their digest; false on a failed write. */
 static bool put_all(FILE *stream, const bl_checkpoint *c) {
   uint64_t digest = 0;
   head h = {.version = VERSION, .order = ORDER, .size = sizeof h + sizeof digest, .sections = c->sections};

@@ -38,6 +38,7 @@ static bool quoted(cursor *c, char *out, size_t capacity) {
   return accept(c, quote);
 }
 
+/* Reads a whole number; false when there are no digits or it is too large. */
 static bool number(cursor *c, size_t *out) {
   skip_blank(c);
   const char *start = c->at;
@@ -52,6 +53,7 @@ static bool number(cursor *c, size_t *out) {
   return c->at > start;
 }
 
+/* Reads the type of the elements. Returns NULL, or what is wrong. */
 static const char *parse_descr(cursor *c, bl_npy *out) {
   char text[32];
   if (!quoted(c, text, sizeof text)) return "its element type is not a simple one (a record array?)";
@@ -80,6 +82,7 @@ static const char *parse_descr(cursor *c, bl_npy *out) {
   }
 }
 
+/* Reads the tuple of sizes. Returns NULL, or what is wrong. */
 static const char *parse_shape(cursor *c, bl_npy *out) {
   if (!accept(c, '(')) return "its shape is not a tuple";
   out->count = 1;
@@ -95,6 +98,7 @@ static const char *parse_shape(cursor *c, bl_npy *out) {
   return NULL;
 }
 
+/* Reads the header, whose keys may come in any order. Returns NULL, or what is wrong. */
 static const char *parse_dictionary(cursor *c, bl_npy *out) {
   int seen = 0;
   if (!accept(c, '{')) return "its header is not a dictionary";

@@ -77,6 +77,7 @@ static bool put_record(bl_npz_writer *npz, const char *widths, const uint64_t *v
 }
 #define PUT_RECORD(npz, widths, ...) put_record(npz, widths, (const uint64_t[]){__VA_ARGS__})
 
+/* Adds bytes to an entry, compressed where zlib is there; `last` ends the stream. False on a failed write. */
 static bool put_bytes(bl_npz_writer *npz, entry *e, const void *bytes, size_t count, bool last) {
   e->crc = bl_zip_crc(e->crc, bytes, count);
 #ifdef BLICA_ZLIB

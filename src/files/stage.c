@@ -304,6 +304,7 @@ static blica_status find_file(blica_ctx *ctx, const char *path, bool resume, uns
   return bl_fail(ctx, BLICA_ERR_IO, "checkpoint '%s' exists already: resume from it, remove it, or name another", path);
 }
 
+/* Rank 0 reads the file, if it exists, and sends it to all ranks; every rank takes its sections from it. */
 static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_checkpoint *c) {
   blica_status status = BLICA_OK;
   finding f = {.found = false};

@@ -56,6 +56,7 @@ static int default_draws(const blica_model *m) {
   return (int)fmax(20, fmin(200, 2e7 / ((double)m->n * m->n * m->k * m->u)));
 }
 
+/* Allocates an assessment; NaN where nothing is computed yet. */
 static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blica_assessment **out) {
   blica_status status;
   blica_assessment *a = NULL;
@@ -106,6 +107,8 @@ static int noted(const blica_model *m) {
 
 /* ---- what cannot be assessed ---- */
 
+/* Fails when the model cannot be assessed: its method has no errors, one segment has several sources, or parameters
+ * outnumber correlations. */
 static blica_status check(blica_ctx *ctx, const blica_model *m) {
   const int64_t statistics = (int64_t)m->u * m->n * (m->n - 1) / 2 + bl_scale_statistics(m->coding, m->n, m->u);
   const int64_t parameters = (int64_t)m->n * m->k + (int64_t)m->u * m->k - m->k;
@@ -181,6 +184,7 @@ static blica_status threshold_errors(blica_ctx *ctx, const bl_rows *rows, const 
   return BLICA_OK;
 }
 
+/* Standard errors of all parameters by the covariance of the estimate; warns when that cannot be computed. */
 static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
                                uint64_t seed, blica_assessment *a) {
   blica_status status;
@@ -302,6 +306,7 @@ static blica_status margin_statistics(blica_ctx *ctx, const blica_model *m, cons
   return BLICA_OK;
 }
 
+/* SRMR of segments and items, M2 of pairs and, where the model has cuts, of margins. */
 static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
                                    const blica_counts *counts, blica_assessment *a) {
   blica_status status;
@@ -356,6 +361,7 @@ static blica_status optimum(blica_ctx *ctx, const blica_model *m, const bl_rows 
 
 /* ---- change ---- */
 
+/* Tests whether the sources change over segments, and the dependence of neighbouring rows. */
 static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
                            blica_assessment *a) {
   bl_change found;

@@ -70,6 +70,7 @@ static void canonical_and_transpose(const job *b) {
     }
 }
 
+/* Sets the inverse of the information at the model, for parameters in canonical form. */
 static blica_status invert(job *b) {
   MUST(bl_alloc(b->ctx, b->size, &b->theta));
   MUST(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));

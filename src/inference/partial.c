@@ -132,6 +132,7 @@ static blica_status search(blica_ctx *ctx, const blica_input *rows, const blica_
   return *last ? note_change(ctx, first, rows->data, *last) : BLICA_OK;
 }
 
+/* Fits, tests the items in every segment, and fits again with those free that differ. */
 static blica_status fit_auto(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
                              blica_model **out) {
   BL_AUTO(blica_model) *first = NULL, *last = NULL;

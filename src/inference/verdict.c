@@ -40,6 +40,7 @@ static const char *p_text(double p, char text[24]) {
   return text;
 }
 
+/* Answers whether the design determines the sources. */
 static void design(blica_assessment *a) {
   if (a->surplus < 0)
     SAY(a, BLICA_DESIGN, BLICA_NO,
@@ -66,6 +67,7 @@ static bool too_dependent(const blica_assessment *a) {
   return a->inflation > 1 && a->draws_per_segment < DRAWS_LEAST;
 }
 
+/* Answers whether the variances change over segments. */
 static void change(blica_assessment *a) {
   char rows[160] = "", p[24], beyond[24];
   if (a->inflation > 1)
@@ -134,6 +136,7 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
              a->segments[a->margin_segment], a->margin_shift);
 }
 
+/* Answers whether the model fits. */
 static void fit(blica_assessment *a) {
   char numbers[160], more[240] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
@@ -189,6 +192,7 @@ static const char *uncertified(const blica_assessment *a) {
   return NULL;
 }
 
+/* Answers how well the directions of the sources are known. */
 static void axes(blica_assessment *a) {
   double worst = 0;
   int at = 0;

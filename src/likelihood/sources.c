@@ -174,6 +174,7 @@ static void guess_weights(const job *w, workspace *own, const bl_group *g, int64
   }
 }
 
+/* Posterior of rows of unknown segment: a mixture over the segments that are not far less likely than others. */
 static void all_segments(const job *w, workspace *own, const bl_group *g, const bl_task_rows *t) {
   const int k = w->params.k, u = w->params.u, n = g->n;
   const int64_t count = t->high - t->low;
@@ -324,6 +325,7 @@ static void standardise(const job *w, int64_t row) {
   }
 }
 
+/* Writes mean, standard deviation and draws of a row, standardised if asked for. */
 static void write_row(const job *w, int64_t row, double *factor) {
   const int k = w->params.k;
   const int64_t pattern = w->patterns->row_pattern[w->place[row]];

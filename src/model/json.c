@@ -92,6 +92,7 @@ static const char *parse_string(parser *p) {
   return start;
 }
 
+/* Reads a number as JSON allows it, which is narrower than strtod. */
 static bool parse_number(parser *p, bl_json *v) {
   const char *s = p->at + (*p->at == '-');
   size_t digits = strspn(s, "0123456789");
@@ -130,6 +131,7 @@ static bool parse_name(parser *p, const bl_json *object, bl_json *v) {
   return true;
 }
 
+/* Reads an array or an object, which ends with this character. */
 static bool parse_list(parser *p, bl_json *v, char end) {
   v->kind = end == '}' ? BL_JSON_OBJECT : BL_JSON_ARRAY;
   p->at++;

@@ -64,6 +64,7 @@ const bl_field bl_start_fields[] = {
     {NULL, BL_FIELD_REAL, 0},
 };
 
+/* Writes the name and the value of one member of a record. */
 static void write_field(FILE *f, const bl_field *field, const void *record) {
   const char *at = (const char *)record + field->offset;
   fprintf(f, "\"%s\":", field->name);

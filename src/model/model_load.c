@@ -28,6 +28,7 @@ static blica_status read_stop(const bl_json_reader *r, const char *where, const 
               : bl_json_bad(r, "%s is %s, not a string", where, bl_json_type(value));
 }
 
+/* Reads a value of this type to `at`. */
 static blica_status read_field(const bl_json_reader *r, const char *where, const bl_json *value, bl_field_type type,
                                char *at) {
   int64_t whole = 0;
@@ -51,6 +52,7 @@ static blica_status read_field(const bl_json_reader *r, const char *where, const
   return bl_fail(r->ctx, BLICA_ERR_INTERNAL, "field %s has an unknown type", where);
 }
 
+/* Reads those members of the table that the object has. */
 static blica_status read_fields(const bl_json_reader *r, const char *prefix, const bl_json *object,
                                 const bl_field *field, void *record) {
   if (!bl_json_is(object, BL_JSON_OBJECT))
@@ -129,6 +131,7 @@ static blica_status read_fit(const bl_json_reader *r, const bl_json *object, bli
 
 /* ---- the model ---- */
 
+/* Fails unless it is a model of a version that is known. */
 static blica_status check_header(const bl_json_reader *r, const bl_json *root) {
   const char *format = bl_json_string(bl_json_member(root, "format"));
   const bl_json *version = bl_json_member(root, "version");

@@ -62,6 +62,7 @@ static int quantile_draws(int n, int k) {
   return draws > 1000 ? 1000 : draws < 40 ? 40 : (int)draws;
 }
 
+/* *limit <- the upper quartile of the condition numbers of random mixing matrices of this size, or 20. */
 static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   BL_OWNED double *all = NULL;
   const int draws = quantile_draws(d->n, d->k);
@@ -211,6 +212,7 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
   }
 }
 
+/* Draws one word of rows of the segment that holds this item. */
 static void rows_task(int64_t item, int thread, void *user) {
   rows_job *job = user;
   const blica_model *m = job->model;

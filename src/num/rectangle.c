@@ -30,6 +30,7 @@ typedef struct {
   int *order;
 } problem;
 
+/* Fails naming the first member that cannot be used. */
 static blica_status check(blica_ctx *ctx, const blica_rectangle *r) {
   if (r->n < 1 || r->n > BL_MVN_MAX)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a rectangle of %d dimensions; from 1 to %d can be used", r->n, BL_MVN_MAX);

@@ -58,6 +58,7 @@ void bl_pooled_covariance(const blica_counts *counts, int first, int end, double
 
 /* ---- whitening ---- */
 
+/* Sets the whitening matrix and its inverse from the pooled covariance. */
 static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *counts) {
   blica_status status;
   int n = f->n, k = f->k;
@@ -90,6 +91,7 @@ static int piece_at(const bl_fastica *f, int64_t first) {
   return f->patterns - first < PIECE ? (int)(f->patterns - first) : PIECE;
 }
 
+/* Sets x to the whitened patterns; missing values are at the mean. */
 static void whiten_patterns(bl_fastica *f, const bl_row_keys *keys) {
   const size_t n = (size_t)f->n, words = (size_t)keys->words;
   for (int64_t first = 0; first < f->patterns; first += PIECE) {
@@ -219,6 +221,7 @@ static bool asked_to_stop(blica_ctx *ctx, progress *t, double change) {
   return answer != BL_CONTINUE;
 }
 
+/* Fixed-point iterations until w hardly changes, the hook stops them or their number is reached. */
 static blica_status iterate(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
   const bl_fastica_options *o = t->options;
   bl_fastica_result *result = t->result;

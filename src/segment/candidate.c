@@ -161,6 +161,7 @@ static void number_states(int64_t rows, const int32_t *state, int states, int *n
     if (number[s] < 0) number[s] = next++;
 }
 
+/* state <- the most probable states of the rows. */
 static blica_status best_path(blica_ctx *ctx, const bl_em *em, const bl_states *x, const double *log_p,
                               int32_t *state) {
   const size_t size = bl_mul((size_t)em->series->rows, (size_t)x->states);

@@ -116,6 +116,7 @@ typedef struct {
   int32_t *label;  /* [runs]; owns the other arrays */
 } clusters;
 
+/* Sums the scores of the rows of each run, and their products. */
 static void make_features(const bl_series *x, clusters *c) {
   const int d = x->d;
   for (int64_t r = 0; r < x->rows; r++) {
@@ -138,6 +139,7 @@ static double distance(const double *a, const double *b, size_t size) {
   return sum;
 }
 
+/* Draws first centres, each far from those before (k-means++). */
 static void draw_centres(clusters *c, int states, bl_rng *rng) {
   int64_t pick = (int64_t)(bl_rng_uniform(rng) * (double)c->runs);
   for (int64_t r = 0; r < c->runs; r++) c->nearest[r] = INFINITY;

@@ -65,6 +65,7 @@ static int hadamard(unsigned row, unsigned column) {
   return __builtin_popcount(row & column) % 2 ? -1 : 1;
 }
 
+/* Draws directions of the points around log v, for each segment as columns of a Hadamard matrix with random signs. */
 static void choose_signs(bl_average *a, uint64_t seed) {
   unsigned order = 1;
   while (order < a->k) order *= 2;
@@ -132,6 +133,7 @@ static void factorise(const bl_average *a, int64_t s, double *factor, double *wo
   for (size_t i = 0; i < k; i++) factor[i * (k + 1)] = sqrt(c->precision_variance);
 }
 
+/* Sets the shifts of log v of segment s: its standard deviations in the drawn directions. */
 static void set_width(int64_t s, int thread, void *user) {
   bl_average *a = user;
   const int k = (int)a->k;

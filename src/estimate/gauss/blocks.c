@@ -74,6 +74,7 @@ static blica_status read_seen(blica_ctx *ctx, void *owner, const blica_cor *cor,
   return BLICA_OK;
 }
 
+/* Chooses the kind of the blocks of a segment by what is missing. */
 static blica_status make_segment(blica_ctx *ctx, bl_blocks *blocks, int s) {
   const blica_cor *cor = blocks->cor;
   const bl_item_set_list *list = list_of(cor, s);
@@ -141,6 +142,8 @@ typedef struct {
   double *work; /* [n,n] per thread */
 } retuning;
 
+/* Sets the noise of items with values missing at random in segment s at theta; keeps it where T is not positive
+ * definite. */
 static void retune_segment(int64_t s, int thread, void *user) {
   const retuning *r = user;
   const blica_cor *cor = r->blocks->cor;

@@ -239,6 +239,7 @@ static void chain(const bl_level_tables *t, int s, segment_workspace *r, double 
   }
 }
 
+/* Value and gradient of one segment, into its slot. */
 static void segment_task(int64_t item, int thread, void *user) {
   bl_level_tables *t = user;
   const int s = (int)item, n = t->n;

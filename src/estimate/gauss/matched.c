@@ -52,6 +52,7 @@ static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_cri
   return BLICA_OK;
 }
 
+/* Fits matched: makes the terms of its criterion, runs the rounds and fills the model. */
 static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
   parts p = {.gauss = NULL};

@@ -61,6 +61,7 @@ static void prepare_segment(int64_t s, int thread, void *user) {
   }
 }
 
+/* Sets the block of column j of A, with the precision of its prior, and factors it. */
 static void factor_column(int64_t j, int thread, void *user) {
   by_columns *p = user;
   const bl_layout *d = &p->criterion->layout;

@@ -109,6 +109,7 @@ static void add_row(const bl_point *at, const double *root, const double *w, int
     }
 }
 
+/* Sets the information about each row of A in a chunk, with the precision of the prior. */
 static void prepare_rows(int64_t chunk, int thread, void *user) {
   by_rows *p = user;
   const int n = p->criterion->layout.n, k = p->criterion->layout.k, first = (int)chunk * CHUNK,
@@ -266,6 +267,7 @@ static void solve_scales(by_rows *p, double *log_v) {
   for (int a = 0; a < k; a++) p->change[(size_t)a * (size_t)(k + 1)] = e[a];
 }
 
+/* g <- SCALE H0 g. */
 static void apply(void *own, double *g) {
   by_rows *p = own;
   const int n = p->criterion->layout.n, k = p->criterion->layout.k;

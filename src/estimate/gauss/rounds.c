@@ -182,6 +182,7 @@ done:
   return status;
 }
 
+/* Minimises by Fisher scoring; *there says whether it converged. */
 static blica_status scoring_round(bl_run *r, double tolerance, bool *there) {
   bl_start *s = r->start;
   bl_stage stage = bl_stage_below(&s->stage, "scoring %d", r->rounds++);

@@ -74,6 +74,7 @@ typedef struct {
   const double *theta;
 } informing;
 
+/* Sums the information about A over the segments of a group; keeps their own blocks. */
 static void inform_group(int64_t group, int thread, void *user) {
   const informing *w = user;
   bl_arrow *a = w->a;
@@ -101,6 +102,7 @@ bool bl_arrow_inform(bl_arrow *a, const bl_criterion *criterion, const double *t
   return whole;
 }
 
+/* Factors the blocks of the segments of a group and subtracts from the block of A what they explain. */
 static void eliminate_group(int64_t group, int thread, void *user) {
   bl_arrow *a = user;
   const int nk = (int)nk_of(&a->layout), m = a->layout.locals;

@@ -164,6 +164,7 @@ done:
   return status;
 }
 
+/* Value of BL_LANES neighbouring segments at once; sets the slopes by A and by their own parameters. */
 static double eval_lanes(evaluation *e, int group, double *work, double *mixing, double *local) {
   const bl_gauss *g = e->g;
   const size_t n = (size_t)g->layout.n, locals = (size_t)g->layout.locals, at = (size_t)group;

@@ -120,6 +120,7 @@ static blica_status full_mean(blica_ctx *ctx, const bl_starts *d, const double *
   return status;
 }
 
+/* Sets the leading eigenvectors and eigenvalues of the weighted mean of C, from the whole matrix. */
 static blica_status leading_full(blica_ctx *ctx, const bl_starts *d, const double *weight, double total, double *basis,
                                  double *values) {
   blica_status status;
@@ -178,6 +179,7 @@ static void project_segment(int64_t s, int thread, void *user) {
   bl_dgemm('T', 'N', k, k, n, 1, p->basis, n, half, n, 0, p->projected + (size_t)k * k * (size_t)s, k);
 }
 
+/* Projects C of all segments on the basis; ranks share the segments. */
 static blica_status project(blica_ctx *ctx, const bl_starts *d, const double *basis, double *projected) {
   const size_t k = (size_t)d->layout.k;
   projection p = {.d = d, .basis = basis, .projected = projected};

@@ -395,6 +395,7 @@ done:
   return status;
 }
 
+/* Minimises with the coarse rule and learns the scales of the priors in rounds. */
 static blica_status minimise_coarsely(run *r, double *theta) {
   const double tolerance = fmax(COARSE_TOLERANCE, r->options->tolerance);
   bl_start *s = r->start;

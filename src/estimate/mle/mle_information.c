@@ -90,6 +90,7 @@ static void parameter_score(const bl_information *f, const bl_scores *t, int64_t
     }
 }
 
+/* Adds the outer products of the scores of some patterns to the blocks of their segment. */
 static void add_scores(const bl_scores *t, int thread, void *user) {
   bl_information *f = user;
   const int b = f->global, l = f->local, s = t->group->segment;

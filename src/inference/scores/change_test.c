@@ -305,6 +305,8 @@ static double variance_ratio(size_t k, size_t j, const double *h, const double *
   return nominal > 0 ? found / nominal : NAN;
 }
 
+/* source_p [k] <- p of the test that the variance of a source is equal in all segments; at least that of the overall
+ * test. */
 static blica_status single_sources(job *b, const double *share, const bl_change *overall, double *source_p) {
   const size_t k = (size_t)b->k, u = (size_t)b->u;
   BL_OWNED double *work = NULL, *pooled = NULL, *r = NULL;

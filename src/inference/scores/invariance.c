@@ -402,6 +402,7 @@ static blica_status add_tests(const report *r, blica_item_part kind, const tests
   return BLICA_OK;
 }
 
+/* Tests the cuts or the loadings of all items and stores the results. */
 static blica_status test_kind(const report *r, blica_item_part kind, const bl_item_scores *scores) {
   blica_status status;
   BL_OWNED double *adjusted = NULL;

@@ -154,6 +154,7 @@ static void keep_sums(const job *b, int s, const workspace *w) {
   memcpy(known->slope, w->side, own * m * sizeof *w->side);
 }
 
+/* Scores of the loadings in one segment. */
 static void loading_task(int64_t item, int thread, void *user) {
   const job *b = user;
   const int s = (int)item, n = b->model->n, k = b->model->k;
@@ -299,6 +300,7 @@ static void add_loadings(const job *b, int s) {
   }
 }
 
+/* Scores of the cuts in one segment. */
 static void cut_task(int64_t item, int thread, void *user) {
   const job *b = user;
   const int s = (int)item, q = (int)b->q, m = (int)b->out->m, k = b->model->k, planes = q - k;

@@ -132,6 +132,7 @@ void bl_pooled_score(const blica_counts *counts, int s, int i, int j, double rho
             correction(counts, s, second, second + columns - 1, c->table.second, total);
 }
 
+/* Fisher scoring for the correlation of one pair over all segments. */
 static void fit_pair(const blica_counts *counts, int i, int j, bl_pooled *c) {
   const size_t pair = (size_t)blica_pair(i, j);
   double *rho = &c->rho[pair];

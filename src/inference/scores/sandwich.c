@@ -424,6 +424,7 @@ static void add_units(const job *b, int s, workspace *r, double *j) {
   }
 }
 
+/* H and J of one segment; marks it as failed when its correlations are not positive definite. */
 static void segment_task(int64_t item, int thread, void *user) {
   job *b = user;
   const int s = b->first + (int)item;
@@ -552,6 +553,7 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
   return BLICA_OK;
 }
 
+/* Sums H and J over the segments, adds the prior and solves for the covariance and the bias. */
 static blica_status attempt(job *b, double *h, double *j, double *bias) {
   const blica_model *model = b->model;
   const size_t block = b->m * b->m, whole = b->all * b->all * sizeof(double);

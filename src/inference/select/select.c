@@ -70,6 +70,7 @@ static int64_t degrees(const bl_rows *r, int k) {
          ((int64_t)k * (r->n + r->u) - k);
 }
 
+/* Limits the numbers of sources to those that the data can determine. */
 static blica_status limit_range(job *b) {
   const int low = b->options->sources[0], high = b->options->sources[1];
   if (low > b->rows->n)
@@ -259,6 +260,7 @@ static void fit_of(const job *b, int64_t item, int *k, int *part) {
   *k = b->lowest + fit % sizes, *part = fit / sizes;
 }
 
+/* One fit of a number of sources: without a fold of rows or segments, on halves, or on all rows. */
 static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *user) {
   job *b = user;
   int k, f;

@@ -237,6 +237,7 @@ BL_INLINE bl_v coefficient(const tables *t, int m, int first, int levels, const 
   return sum;
 }
 
+/* The correlation that gives the observed product of the levels' mean scores, by a short series. */
 static bl_v first_guess(tables *t) {
   double *row = t->mean, *column = row + (size_t)t->rows * BL_LANES;
   bl_v sum = bl_v_all(0), rho = bl_v_all(0), c[GUESS_TERMS + 1], limit = bl_v_all(0.9);

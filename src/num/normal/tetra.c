@@ -25,6 +25,7 @@
 static const double two_pi = 6.2831853071795864769;
 enum { max_steps = 200 };
 
+/* The correlation with this excess of Phi2 over independence, by Newton's method within a bracket. */
 static double solve_mid(double h, double k, double excess) {
   double low = -BL_BVN_MID, high = BL_BVN_MID, theta = fmin(fmax(two_pi * excess, 0.9 * low), 0.9 * high);
   for (int i = 0; i < max_steps && high - low > 1e-16; i++) {
@@ -41,6 +42,7 @@ static double solve_mid(double h, double k, double excess) {
   return sin(theta);
 }
 
+/* The correlation near 1 or -1, of sign s, with this deficit of Phi2, by Newton's method within a bracket. */
 static double solve_near(double h, double k, double s, double target) {
   double low = 0.0, high = cos(BL_BVN_MID), a = high;
   target = fmax(target, 0x1p-54); /* smaller ones are lost in double precision: take the least extreme rho */

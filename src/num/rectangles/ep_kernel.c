@@ -99,6 +99,7 @@ BL_INLINE void pull_of(batch *b, int i, bl_v *sigma2, bl_v *mu) {
   }
 }
 
+/* The distribution of item i without its own site, and the moments of its truncation. */
 static cavity cavity_of(batch *b, int i) {
   const bl_ep *e = b->e;
   cavity c = {.sigma2 = bl_v_all(0.0), .mu = bl_v_all(0.0)};

@@ -119,6 +119,7 @@ static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
   }
 }
 
+/* Adds the derivatives by means, edges and loadings over the points of a chunk. */
 static void add_gradient(chunk *c) {
   const bl_grid *g = c->g;
   const int edges = bl_edge_of(&g->levels, g->n);

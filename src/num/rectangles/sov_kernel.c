@@ -106,6 +106,7 @@ typedef struct {
   bl_vi lower;
 } cell;
 
+/* P of the interval in each lane; an end that is NULL is infinite. */
 BL_INLINE cell interval(bl_v d, const double *low, const double *high) {
   cell c = {.low = bl_v_all(0.0)};
   bl_v none = bl_v_all(0.0), below_low = none, above_low = none, below_high = none, above_high = none;
@@ -250,6 +251,7 @@ static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   spread(t, i);
 }
 
+/* Integrates rows low..high-1, which agree in the items before i, from item i on. */
 static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_scale) {
   const bool two = two_levels(t, i), last = i == t->n - 1;
   size_t bytes = (size_t)t->points * sizeof(double);
