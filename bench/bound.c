@@ -123,7 +123,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   blica_status status;
   bl_patterns *patterns = NULL;
   bl_likelihood *l = NULL;
-  bl_share share = {0};
+  bl_split split = {0};
   const int segment = 0;
   const blica_model *m = w->model;
   bl_params params = {w->n, w->k, 1, m->link, m->mixing, m->variances, m->means, m->cuts, NULL};
@@ -132,9 +132,9 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   memset(w->sums, 0, sizeof(double) * (size_t)w->size);
   TRY(w->exact ? enumerate(ctx, w->n, &patterns) : simulate(ctx, w, seed, &patterns));
   TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, BLICA_ENGINE_EP, BL_MVN_BLOCK, &l));
-  TRY(bl_share_alone(ctx, 1, &share));
+  TRY(bl_split_alone(ctx, 1, &split));
   TRY(bl_likelihood_order(ctx, l, &params));
-  TRY(bl_likelihood_scores(ctx, l, &params, &share, add_rows, w));
+  TRY(bl_likelihood_scores(ctx, l, &params, &split, add_rows, w));
   for (int j = 0; j < w->size; j++)
     for (int i = j; i < w->size; i++) {
       size_t at = (size_t)i + (size_t)j * (size_t)w->size;
@@ -142,7 +142,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
       w->moments[(size_t)j + (size_t)i * (size_t)w->size] = w->moments[at];
     }
 done:
-  bl_share_free(&share);
+  bl_split_free(&split);
   bl_likelihood_free(l);
   bl_patterns_free(patterns);
   return status;

@@ -6,7 +6,7 @@
 - no file of src/ calls, directly or by way of others, a file that calls it back;
 - calls and includes between folders point one way, in the order of FOLDERS from the top down;
 - private headers (PRIVATE) are included in the folders that they belong to only (tests may);
-- counts, correlations, data, models and files know nothing of ranks: their folders neither include base/share.h nor call
+- counts, correlations, data, models and files know nothing of ranks: their folders neither include base/split.h nor call
   bl_comm; of src/files, only RANKS_READ may, where rank 0 reads a checkpoint for all;
 - a file calls rivals/ only if it is there or is the table of methods, and names of methods are compared in that table only;
 - BLAS and LAPACK are called by their Fortran names, through src/num/linear/blas.h: nothing needs CBLAS or LAPACKE;
@@ -149,7 +149,7 @@ def includes(source, top):
 
 def check_includes(source):
     for file, header in includes(source, "src"):
-        if folder_of(file) in WITHOUT_RANKS and file != RANKS_READ and header in ("base/share.h", "blica_ranks.h"):
+        if folder_of(file) in WITHOUT_RANKS and file != RANKS_READ and header in ("base/split.h", "blica_ranks.h"):
             yield f"{file} includes {header}: src/{folder_of(file)} knows nothing of ranks"
         if "/" in header and against(folder_of(file), header.split("/")[0]):
             yield f"{file} includes {header}, against the direction"

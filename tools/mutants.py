@@ -27,7 +27,7 @@ BUILD = TREE / "build/release"
 LEAST = 0.95
 CPU_SECONDS, WALL_SECONDS = 120, 900
 PATIENCE = 100  # seconds after which the tests take a process for hanging
-LEVELS = {"correlate_levels.c", "scales.c", "coding.c", "level_tables.c", "level_scores.c", "pairwise_levels.c"}
+LEVELS = {"correlate_levels.c", "item_scales.c", "coding.c", "level_tables.c", "level_scores.c", "pairwise_levels.c"}
 ROW = "Do the tests notice defects?"
 
 

@@ -132,7 +132,7 @@ void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child
 typedef blica_status (*bl_child_task)(blica_ctx *child, int64_t item, int thread, void *user);
 /* Runs the items first..last-1, each in a child context that neither warns nor polls; thread 0 polls between its items,
  * with this stage. Fails as the first item that failed does, naming it "<stage> <number>: ", or when the user wants to
- * stop; items after the one that failed may be left out. For loops that ranks share there is bl_share_children. */
+ * stop; items after the one that failed may be left out. For loops that ranks share there is bl_split_children. */
 blica_status bl_parallel_children(blica_ctx *ctx, int64_t first, int64_t last, const char *stage, bl_child_task task,
                                   void *user);
 

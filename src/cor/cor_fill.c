@@ -91,7 +91,7 @@ static blica_status no_factors(blica_ctx *ctx) {
   return bl_fail(ctx, BLICA_ERR_NUMERIC, "the factors of the mean correlations could not be computed");
 }
 
-static blica_status complete_mean(blica_ctx *ctx, const blica_cor *cor, completion *p) {
+static blica_status fill_mean(blica_ctx *ctx, const blica_cor *cor, completion *p) {
   const size_t n = (size_t)p->n, k = (size_t)p->k;
   bool gaps, over = false;
   MUST(bl_alloc(ctx, n * n, &p->mean));
@@ -115,7 +115,7 @@ static blica_status complete_mean(blica_ctx *ctx, const blica_cor *cor, completi
 }
 
 /* rho of segment s, whose pairs without rows are filled in. */
-static void complete_segment(const blica_cor *cor, int s, completion *p, double *rho) {
+static void fill_segment(const blica_cor *cor, int s, completion *p, double *rho) {
   const size_t n = (size_t)p->n, first = (size_t)cor->pairs * (size_t)s;
   const uint8_t *flags = cor->flags + first;
   double *c = p->copy;
@@ -144,9 +144,9 @@ blica_status bl_cor_fill(blica_ctx *ctx, const blica_cor *cor, int k, blica_cor 
   completion p = {.n = cor->n, .k = k};
   blica_status status;
   *out = NULL;
-  TRY(complete_mean(ctx, cor, &p));
+  TRY(fill_mean(ctx, cor, &p));
   TRY(bl_cor_copy(ctx, cor, out));
-  for (int s = 0; s < cor->u; s++) complete_segment(cor, s, &p, (*out)->rho + cor->pairs * s);
+  for (int s = 0; s < cor->u; s++) fill_segment(cor, s, &p, (*out)->rho + cor->pairs * s);
 done:
   bl_free(p.mean);
   return status;

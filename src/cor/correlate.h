@@ -22,8 +22,8 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
 blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out);
 
 /* Fills cor->location, log_scale and log_scale_se of items with three or more levels (log_scale_se is infinite for the
- * others), from the margins in counts (scales.c). */
-blica_status bl_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor);
+ * others), from the margins in counts (item_scales.c). */
+blica_status bl_find_item_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor);
 
 /* One table, cells 00, 01, 10, 11, which sum to more than 0: returns its flags. */
 int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se);

@@ -267,7 +267,7 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
       TRY(j.status[t]);
     }
   count_flags(j.cor, counts);
-  TRY(bl_scales(ctx, counts, j.cor));
+  TRY(bl_find_item_scales(ctx, counts, j.cor));
   TRY(bl_cor_keep_rows(ctx, counts, j.cor));
   *out = bl_take(&j.cor);
 done:

@@ -223,7 +223,7 @@ static void margins_from_pairs(blica_counts *c, int s, const bool *given) {
 }
 
 /* Fails when a pair is missing; fills in the margins and numbers of rows that the file does not have. */
-static blica_status complete_margins(blica_ctx *ctx, const table *t, blica_counts *c) {
+static blica_status fill_margins(blica_ctx *ctx, const table *t, blica_counts *c) {
   blica_status status = BLICA_OK;
   BL_OWNED bool *given = NULL;
   TRY(bl_alloc(ctx, (size_t)c->n, &given));
@@ -283,7 +283,7 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
                        (const char *const *)t.segments.texts, &c));
   c->exact = t.exact;
   TRY(place(ctx, &t, c));
-  TRY(complete_margins(ctx, &t, c));
+  TRY(fill_margins(ctx, &t, c));
   TRY(bl_counts_validate(ctx, c, path));
   drop_cells(c);
   *out = bl_take(&c);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/option.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "cor/cor.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
@@ -197,10 +197,10 @@ typedef struct {
   blica_cor *whole; /* of the counts that were masked */
   int sources;
   blica_counts **consumed; /* counts that the caller no longer needs; NULL: none */
-} stages;
+} fit_tables;
 
 /* Where some items have rows of A of their own: their correlations, and counts without them. */
-static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, stages *st) {
+static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, fit_tables *st) {
   bl_problem *p = &st->problem;
   if (!p->freed) return BLICA_OK;
   if (!p->counts) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option free needs data or counts, not only correlations");
@@ -214,7 +214,7 @@ static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, stag
 
 /* Counts and correlates what the method needs and the caller did not give. */
 static blica_status prepare_tables(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator,
-                                   const blica_model *model, stages *st, blica_fit_report *fit) {
+                                   const blica_model *model, fit_tables *st, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
@@ -303,12 +303,11 @@ static void set_unseen(const blica_cor *cor, bool implied, double *work /* [plan
 }
 
 /* Means, cuts and canonical form, and what freed items have of their own. cor: of all items, or NULL. */
-static blica_status complete_model(blica_ctx *ctx, const blica_cor *cor, bool cuts, bool means_done,
-                                   blica_model *model) {
+static blica_status fill_means(blica_ctx *ctx, const blica_cor *cor, bool cuts, bool means_done, blica_model *model) {
   BL_OWNED double *work = NULL;
   MUST(bl_alloc(ctx, (size_t)model->planes, &work));
   set_unseen(cor, false, work, model);
-  MUST(bl_model_complete(ctx, model, cuts, means_done));
+  MUST(bl_model_fill_means(ctx, model, cuts, means_done));
   set_unseen(cor, true, work, model);
   return model->freed ? bl_free_estimate(ctx, cor, model) : BLICA_OK;
 }
@@ -362,7 +361,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   blica_status status;
   const bl_estimator *estimator = NULL;
   outline shape = {0};
-  stages st = {.consumed = consumed, .sources = options->sources};
+  fit_tables st = {.consumed = consumed, .sources = options->sources};
   blica_fit_options resolved;
   blica_model *model = NULL;
   bl_checkpoint *checkpoint = NULL;
@@ -396,7 +395,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
   const bool cuts = resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts;
-  TRY(complete_model(ctx, st.whole ? st.whole : st.problem.cor, cuts, means_done, model));
+  TRY(fill_means(ctx, st.whole ? st.whole : st.problem.cor, cuts, means_done, model));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/share.h"
+#include "base/split.h"
 
 /* ---- duplicates ---- */
 
@@ -137,21 +137,21 @@ static bool plain_text(const char *text, size_t capacity) {
   return false;
 }
 
-static void pass_start(bl_state *state, void *user) {
+static void pass_start(bl_serializer *io, void *user) {
   start_end *end = user;
   blica_start *r = end->record;
   int stop = (int)r->stop;
-  BL_PASS(state, r->kind);
-  BL_PASS(state, r->objective);
-  BL_PASS(state, r->gradient);
-  bl_pass_count(state, &r->iterations);
-  bl_pass_count(state, &r->evaluations);
-  BL_PASS(state, r->seconds);
-  BL_PASS(state, r->seconds_near);
-  bl_pass_int(state, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_DUPLICATE);
-  if (!plain_text(r->kind, sizeof r->kind) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+  BL_PASS(io, r->kind);
+  BL_PASS(io, r->objective);
+  BL_PASS(io, r->gradient);
+  bl_pass_count(io, &r->iterations);
+  bl_pass_count(io, &r->evaluations);
+  BL_PASS(io, r->seconds);
+  BL_PASS(io, r->seconds_near);
+  bl_pass_int(io, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_DUPLICATE);
+  if (!plain_text(r->kind, sizeof r->kind) && io->status == BLICA_OK) io->status = BLICA_ERR_FORMAT;
   r->stop = (blica_stop)stop;
-  bl_pass(state, end->theta, end->size * sizeof *end->theta);
+  bl_pass(io, end->theta, end->size * sizeof *end->theta);
 }
 
 /* ---- one start ---- */
@@ -229,14 +229,14 @@ static void work_alone(int64_t item, int thread, void *user) {
   s->ctx = g->ctx;
 }
 
-/* Work on those starts of `share` that are this rank's, each on one thread. */
-static blica_status work_side_by_side(blica_ctx *ctx, const bl_share *share, bl_start *start, bl_start_fn more) {
+/* Work on those starts of `split` that are this rank's, each on one thread. */
+static blica_status work_side_by_side(blica_ctx *ctx, const bl_split *split, bl_start *start, bl_start_fn more) {
   blica_status status;
   group g = {.ctx = ctx, .start = start, .more = more};
-  TRY(bl_alloc(ctx, (size_t)share->count, &g.status));
-  TRY(bl_alloc_for(ctx, g.status, (size_t)share->count, &g.message));
-  bl_share_run(ctx, share, work_alone, &g);
-  for (int i = 0; i < share->count && status == BLICA_OK; i++)
+  TRY(bl_alloc(ctx, (size_t)split->count, &g.status));
+  TRY(bl_alloc_for(ctx, g.status, (size_t)split->count, &g.message));
+  bl_split_run(ctx, split, work_alone, &g);
+  for (int i = 0; i < split->count && status == BLICA_OK; i++)
     if (g.status[i] != BLICA_OK)
       status = bl_fail(ctx, g.status[i], "start %d: %s", start[i].index + 1,
                        g.message[i][0] ? g.message[i] : "out of memory");
@@ -256,14 +256,14 @@ static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) 
 }
 
 /* What the ranks found from start `first` on, to all, and into the checkpoint. */
-static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all, int first) {
+static blica_status exchange(blica_ctx *ctx, const bl_split *split, bl_multistart *all, int first) {
   blica_status status;
   BL_OWNED blica_start *record = NULL;
-  TRY(bl_alloc(ctx, (size_t)share->count, &record));
-  const int last = first + (int)share->count;
+  TRY(bl_alloc(ctx, (size_t)split->count, &record));
+  const int last = first + (int)split->count;
   for (int i = first; i < last; i++) record[i - first] = all->start[i].record;
-  TRY(bl_share_bytes(ctx, share, record, sizeof *record));
-  TRY(bl_share_bytes(ctx, share, all->points + all->size * (size_t)first, all->size * sizeof(double)));
+  TRY(bl_split_bytes(ctx, split, record, sizeof *record));
+  TRY(bl_split_bytes(ctx, split, all->points + all->size * (size_t)first, all->size * sizeof(double)));
   for (int i = first; i < last; i++) take_record(ctx, &all->start[i], &record[i - first]);
 done:
   return status;
@@ -271,13 +271,13 @@ done:
 
 static blica_status run_range(blica_ctx *ctx, bl_multistart *all, int first, int count) {
   blica_status status;
-  bl_share share = {0};
+  bl_split split = {0};
   if (count == 0) return BLICA_OK;
-  TRY(bl_share_make(ctx, count, &share));
-  TRY(work_side_by_side(ctx, &share, all->start + first, NULL));
-  TRY(exchange(ctx, &share, all, first));
+  TRY(bl_split_make(ctx, count, &split));
+  TRY(work_side_by_side(ctx, &split, all->start + first, NULL));
+  TRY(exchange(ctx, &split, all, first));
 done:
-  bl_share_free(&share);
+  bl_split_free(&split);
   return status;
 }
 
@@ -335,17 +335,17 @@ done:
 /* Where starts run side by side every rank does the same, and the result is that of rank 0. */
 blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
   blica_status status;
-  bl_share share = {0};
+  bl_split split = {0};
   if (all->side_by_side) {
-    TRY(bl_share_alone(ctx, 1, &share));
-    TRY(work_side_by_side(ctx, &share, all->best, more));
+    TRY(bl_split_alone(ctx, 1, &split));
+    TRY(work_side_by_side(ctx, &split, all->best, more));
     TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
   } else {
     TRY(polled(all->best, more));
   }
   record_best(all, fit);
 done:
-  bl_share_free(&share);
+  bl_split_free(&split);
   return status;
 }
 

@@ -9,7 +9,7 @@
 
 #include "files/checkpoint.h"
 #include "base/ctx.h"
-#include "base/share.h"
+#include "base/split.h"
 
 bl_stage bl_stage_below(const bl_stage *parent, const char *format, ...) {
   bl_stage stage = {.checkpoint = parent->checkpoint};
@@ -25,45 +25,45 @@ bl_stage bl_stage_below(const bl_stage *parent, const char *format, ...) {
 
 /* ---- state as bytes ---- */
 
-void bl_pass(bl_state *state, void *field, size_t bytes) {
-  if (state->status != BLICA_OK || bytes == 0) return;
-  if (state->reading) {
-    if (bytes > state->size - state->at) {
-      state->status = BLICA_ERR_FORMAT;
+void bl_pass(bl_serializer *io, void *field, size_t bytes) {
+  if (io->status != BLICA_OK || bytes == 0) return;
+  if (io->reading) {
+    if (bytes > io->size - io->at) {
+      io->status = BLICA_ERR_FORMAT;
       return;
     }
-    memcpy(field, state->bytes + state->at, bytes);
+    memcpy(field, io->bytes + io->at, bytes);
   } else {
-    if (bytes > state->capacity - state->at) {
-      size_t capacity = 2 * state->capacity > state->at + bytes ? 2 * state->capacity : state->at + bytes;
-      state->status = bl_resize(state->ctx, state->at, capacity, &state->bytes);
-      if (state->status != BLICA_OK) return;
-      state->capacity = capacity;
+    if (bytes > io->capacity - io->at) {
+      size_t capacity = 2 * io->capacity > io->at + bytes ? 2 * io->capacity : io->at + bytes;
+      io->status = bl_resize(io->ctx, io->at, capacity, &io->bytes);
+      if (io->status != BLICA_OK) return;
+      io->capacity = capacity;
     }
-    memcpy(state->bytes + state->at, field, bytes);
+    memcpy(io->bytes + io->at, field, bytes);
   }
-  state->at += bytes;
+  io->at += bytes;
 }
 
-void bl_pass_flag(bl_state *state, bool *flag) {
-  unsigned char byte = state->reading ? 0 : *flag; /* a bool that is neither 0 nor 1 must not even be read */
-  BL_PASS(state, byte);
-  if (byte > 1 && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
-  if (state->reading) *flag = byte == 1;
+void bl_pass_flag(bl_serializer *io, bool *flag) {
+  unsigned char byte = io->reading ? 0 : *flag; /* a bool that is neither 0 nor 1 must not even be read */
+  BL_PASS(io, byte);
+  if (byte > 1 && io->status == BLICA_OK) io->status = BLICA_ERR_FORMAT;
+  if (io->reading) *flag = byte == 1;
 }
 
-void bl_pass_count(bl_state *state, int64_t *count) {
-  BL_PASS(state, *count);
-  if ((*count < 0 || *count > INT64_C(1) << 48) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+void bl_pass_count(bl_serializer *io, int64_t *count) {
+  BL_PASS(io, *count);
+  if ((*count < 0 || *count > INT64_C(1) << 48) && io->status == BLICA_OK) io->status = BLICA_ERR_FORMAT;
 }
 
-void bl_pass_int(bl_state *state, int *value, int least, int most) {
-  BL_PASS(state, *value);
-  if ((*value < least || *value > most) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+void bl_pass_int(bl_serializer *io, int *value, int least, int most) {
+  BL_PASS(io, *value);
+  if ((*value < least || *value > most) && io->status == BLICA_OK) io->status = BLICA_ERR_FORMAT;
 }
 
-void bl_pass_nothing(bl_state *state, void *user) {
-  (void)state, (void)user;
+void bl_pass_nothing(bl_serializer *io, void *user) {
+  (void)io, (void)user;
 }
 
 /* ---- the table of sections; callers hold the lock ---- */
@@ -94,16 +94,16 @@ static bool frozen(const blica_ctx *ctx, bl_checkpoint *c) {
 }
 
 /* False when memory is out: the checkpoint is as before. */
-static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_kept kept, bl_state *state) {
+static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_kept kept, bl_serializer *io) {
   bl_section *s = find(c, name);
-  if (state->status == BLICA_OK && !s) state->status = bl_checkpoint_add(ctx, c, name, &s);
-  if (state->status != BLICA_OK) {
+  if (io->status == BLICA_OK && !s) io->status = bl_checkpoint_add(ctx, c, name, &s);
+  if (io->status != BLICA_OK) {
     c->failed = ENOMEM;
-    bl_free(state->bytes);
+    bl_free(io->bytes);
     return false;
   }
   bl_free(s->bytes);
-  s->kept = kept, s->bytes = state->bytes, s->size = state->at;
+  s->kept = kept, s->bytes = io->bytes, s->size = io->at;
   c->changed = true;
   return true;
 }
@@ -164,16 +164,16 @@ bl_stage_kept bl_stage_find(const bl_stage *stage) {
 
 blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
   bl_checkpoint *c = stage->checkpoint;
-  bl_state state = {.reading = true, .ctx = ctx};
+  bl_serializer io = {.reading = true, .ctx = ctx};
   pthread_mutex_lock(&c->lock);
   bl_section *s = find(c, stage->name);
   if (s) {
-    state.bytes = s->bytes, state.size = s->size;
-    pass(&state, user);
-    if (state.status == BLICA_OK && state.at != state.size) state.status = BLICA_ERR_FORMAT;
+    io.bytes = s->bytes, io.size = s->size;
+    pass(&io, user);
+    if (io.status == BLICA_OK && io.at != io.size) io.status = BLICA_ERR_FORMAT;
   }
   pthread_mutex_unlock(&c->lock);
-  if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
+  if (s && (io.status == BLICA_OK || io.status == BLICA_ERR_MEMORY)) return io.status;
   return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' does not belong to this fit", c->path,
                  stage->name);
 }
@@ -182,15 +182,15 @@ blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
 static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return BLICA_OK;
-  bl_state state = {.ctx = ctx};
-  pass(&state, user);
+  bl_serializer io = {.ctx = ctx};
+  pass(&io, user);
   pthread_mutex_lock(&c->lock);
   if (frozen(ctx, c) && !always)
-    bl_free(state.bytes);
-  else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state))
+    bl_free(io.bytes);
+  else if (store(ctx, c, stage->name, BL_STAGE_OVER, &io))
     drop_below(c, stage->name);
   pthread_mutex_unlock(&c->lock);
-  return state.status;
+  return io.status;
 }
 
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
@@ -209,10 +209,10 @@ typedef struct {
   size_t size;
 } result_at;
 
-static void pass_at(bl_state *state, void *user) {
+static void pass_at(bl_serializer *io, void *user) {
   result_at *r = user;
-  r->pass(state, r->user);
-  bl_pass(state, r->x, r->size * sizeof *r->x);
+  r->pass(io, r->user);
+  bl_pass(io, r->x, r->size * sizeof *r->x);
 }
 
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
@@ -244,9 +244,9 @@ void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, 
   if (hook == BL_STOP_REQUESTED) c->frozen = true;
   bool wanted = c->frozen || bl_seconds() >= c->next;
   if (wanted && (stage->saved != c->round || c->frozen)) {
-    bl_state state = {.ctx = ctx};
-    pass(&state, user);
-    store(ctx, c, stage->name, BL_STAGE_BETWEEN, &state);
+    bl_serializer io = {.ctx = ctx};
+    pass(&io, user);
+    store(ctx, c, stage->name, BL_STAGE_BETWEEN, &io);
     c->offered += stage->saved != c->round;
     stage->saved = c->round;
     write_if_due(ctx, c);

@@ -34,17 +34,17 @@ typedef struct {
   unsigned char *bytes;
   size_t size, at, capacity;
   blica_ctx *ctx;
-} bl_state;
+} bl_serializer;
 
-typedef void (*bl_pass_fn)(bl_state *state, void *user);
-/* Passes bytes of one field, into the state or out of it. */
-void bl_pass(bl_state *state, void *field, size_t bytes);
-void bl_pass_nothing(bl_state *state, void *user); /* for a stage whose point is all */
-#define BL_PASS(state, field) bl_pass((state), &(field), sizeof(field))
+typedef void (*bl_pass_fn)(bl_serializer *io, void *user);
+/* Passes the bytes of one field into the serializer or out of it. */
+void bl_pass(bl_serializer *io, void *field, size_t bytes);
+void bl_pass_nothing(bl_serializer *io, void *user); /* for a stage whose point is all */
+#define BL_PASS(io, field) bl_pass((io), &(field), sizeof(field))
 /* Fields that not every value fits; others in a file are BLICA_ERR_FORMAT. */
-void bl_pass_flag(bl_state *state, bool *flag);
-void bl_pass_count(bl_state *state, int64_t *count); /* 0 to 2^48: some of them add up to what a double holds */
-void bl_pass_int(bl_state *state, int *value, int least, int most); /* within least..most */
+void bl_pass_flag(bl_serializer *io, bool *flag);
+void bl_pass_count(bl_serializer *io, int64_t *count); /* 0 to 2^48: some of them add up to what a double holds */
+void bl_pass_int(bl_serializer *io, int *value, int least, int most); /* within least..most */
 
 /* ---- stages ---- */
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/option.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "estimate/estimate.h"
 #include "inference/errors.h"
 #include "inference/select/select.h"
@@ -195,7 +195,7 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
   }
   MUST(bl_alloc_for(ctx, axes, (size_t)draws, &b.finished));
   b.axes = axes, lists[3 + BL_DRAWN_PARTS] = (bl_places){b.finished, 1};
-  const blica_status status = bl_share_children(ctx, draws, rows->replicates ? "replicate" : "bootstrap draw", one_draw,
+  const blica_status status = bl_split_children(ctx, draws, rows->replicates ? "replicate" : "bootstrap draw", one_draw,
                                                 &b, 4 + BL_DRAWN_PARTS, lists);
   if (status != BLICA_OK && status != BLICA_ERR_INTERRUPTED) return status;
   close_ranks(&b);

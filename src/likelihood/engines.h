@@ -34,7 +34,7 @@ struct bl_likelihood {
   int points;
   int64_t tasks;
   bl_task_rows *task;
-  bl_share share;     /* of the tasks among ranks */
+  bl_split split;     /* of the tasks among ranks */
   double *value;      /* [tasks] sum of weight log p */
   bl_mvn_tree **tree; /* [groups] */
   double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */

@@ -38,7 +38,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   l->points = points;
   TRY(bl_tasks_make(ctx, l, patterns, BL_TASK_ROWS, &l->task, &l->tasks));
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
-  TRY(bl_share_make(ctx, l->tasks, &l->share));
+  TRY(bl_split_make(ctx, l->tasks, &l->split));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups, &l->tree));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
   TRY(bl_alloc_for(ctx, l, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
@@ -55,7 +55,7 @@ void bl_likelihood_free(bl_likelihood *l) {
   if (!l) return;
   for (int t = 0; l->workspace && t < l->threads; t++) bl_workspace_free(l->workspace[t]);
   for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_free(l->tree[g]);
-  bl_share_free(&l->share);
+  bl_split_free(&l->split);
   bl_free(l);
 }
 
@@ -131,7 +131,7 @@ blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_par
       .ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
   memset(log_p, 0, sizeof(double) * (size_t)l->patterns->count);
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
-  bl_share_run(ctx, &l->share, values_task, &w);
+  bl_split_run(ctx, &l->split, values_task, &w);
   blica_status status = agree_on_tasks(ctx, l);
   return status == BLICA_OK ? bl_sum_disjoint(ctx, log_p, (size_t)l->patterns->count) : status;
 }
@@ -178,9 +178,9 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
   if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)l->patterns->cuts);
-  bl_share_run(ctx, &l->share, gradient_task, &w);
+  bl_split_run(ctx, &l->split, gradient_task, &w);
   const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
-  if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
+  if (bl_split_exchange(ctx, &l->split, 2, lists, NULL) != BLICA_OK) return NAN;
   double value = 0.0;
   for (int64_t t = 0; t < l->tasks; t++)
     if (l->value[t] == LEFT_OUT) {
@@ -229,13 +229,13 @@ static void segment_scores_task(int64_t item, int thread, void *user) {
     if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
 }
 
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_share *segments,
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_split *segments,
                                   bl_scores_fn consumer, void *user) {
   blica_status status = BLICA_OK;
   sweep w = {.ctx = ctx, .l = l, .params = params, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
   for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->workspace[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
-  bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
+  bl_split_run(ctx, segments ? segments : &l->split, segments ? segment_scores_task : scores_task, &w);
   status = agree_on_tasks(ctx, l);
 done:
   return status;

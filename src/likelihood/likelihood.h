@@ -4,7 +4,7 @@
 #ifndef BL_LIKELIHOOD_H
 #define BL_LIKELIHOOD_H
 
-#include "base/share.h"
+#include "base/split.h"
 #include "data/patterns.h"
 
 /* Parameters of a model, borrowed. */
@@ -61,12 +61,12 @@ typedef struct {
 } bl_scores;
 
 /* By expectation propagation, whatever the engine: sampled scores of rare patterns would add their noise to the
- * information. Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its
+ * information. Called once per task. With segments (a split of the data's segments) this rank runs the tasks of its
  * segments, those of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any
  * order. What the consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
 /* BLICA_ERR_INTERRUPTED when a stop was requested. */
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_share *segments,
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_split *segments,
                                   bl_scores_fn consumer, void *user);
 
 /* What log P of expectation propagation lacks, measured on a sample of patterns drawn by their number of rows:

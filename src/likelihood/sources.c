@@ -287,9 +287,9 @@ static void free_workspaces(job *w) {
 }
 
 /* All tasks, shared by the ranks; every rank has all that was found. */
-static blica_status run_tasks(job *w, bl_share *share) {
-  MUST(bl_share_make(w->ctx, w->tasks, share));
-  bl_share_run(w->ctx, share, run_task, w);
+static blica_status run_tasks(job *w, bl_split *split) {
+  MUST(bl_split_make(w->ctx, w->tasks, split));
+  bl_split_run(w->ctx, split, run_task, w);
   bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
   MUST(bl_agree(w->ctx, poll->stopped ? bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted") : BLICA_OK));
   return bl_sum_disjoint(w->ctx, w->found, (size_t)(w->patterns->count * w->each));
@@ -392,7 +392,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   BL_OWNED int64_t *place = NULL;
   BL_AUTO(bl_patterns) *patterns = NULL;
   BL_OWNED blica_posterior *posterior = NULL;
-  bl_share share = {0};
+  bl_split split = {0};
   job w = {.ctx = ctx, .model = model, .data = data, .options = &o, .level = blica_simd_level(ctx)};
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"sources", 0, NAN, 0, 0}};
   bl_poll_reset(ctx);
@@ -408,7 +408,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   w.patterns = patterns;
   w.map = segment;
   TRY(make_workspaces(&w, o.standardise || any_unknown(data, segment)));
-  TRY(run_tasks(&w, &share));
+  TRY(run_tasks(&w, &split));
   TRY(bl_row_places(ctx, data, &place));
   TRY(make_posterior(ctx, data->rows, model->k, o.draws, &posterior));
   posterior->patterns = patterns->count;
@@ -419,7 +419,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   *out = bl_take(&posterior);
 done:
   bl_loop_poll_set(ctx, NULL);
-  bl_share_free(&share);
+  bl_split_free(&split);
   free_workspaces(&w);
   return status;
 }

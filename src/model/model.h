@@ -44,9 +44,9 @@ blica_status bl_model_free_items(blica_ctx *ctx, blica_model *model, const uint8
 /* Gives each segment A and cuts of its own, those of all segments. */
 blica_status bl_model_own(blica_ctx *ctx, blica_model *model);
 
-/* Completes a model whose mixing and variances are known: solves the means, and with cuts the cuts, from the thresholds
+/* For a model whose mixing and variances are known: solves the means, and with cuts the cuts, from the thresholds
  * unless they are done, and brings it to canonical form. */
-blica_status bl_model_complete(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
+blica_status bl_model_fill_means(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 /* The note of a model whose segments were found in the rows that it was fitted to. */
 #define BL_SEGMENTS_FOUND "segments_found"
 /* Appends a note to the record of a fit; a long name is truncated. */

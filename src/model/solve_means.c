@@ -162,7 +162,7 @@ done:
   return status;
 }
 
-blica_status bl_model_complete(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done) {
+blica_status bl_model_fill_means(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done) {
   blica_status status = BLICA_OK;
   if (!means_done) TRY(bl_solve_means(ctx, model, cuts));
   if (cuts) bl_model_center(model);

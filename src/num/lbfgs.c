@@ -197,33 +197,33 @@ static bool iterate(machine *m) {
 
 /* ---- what a checkpoint keeps ---- */
 
-static void pass_state(bl_state *state, void *user) {
+static void pass_state(bl_serializer *io, void *user) {
   machine *m = user;
-  bl_pass_count(state, &m->iterations);
-  bl_pass_count(state, &m->evaluations);
-  BL_PASS(state, m->value);
-  BL_PASS(state, m->before);
-  bl_pass_int(state, &m->stored, 0, m->history);
-  bl_pass_int(state, &m->newest, -1, m->history - 1);
-  if (state->status != BLICA_OK) return;
-  bl_pass(state, m->x, m->size * sizeof *m->x);
-  bl_pass(state, m->gradient, m->size * sizeof *m->gradient);
+  bl_pass_count(io, &m->iterations);
+  bl_pass_count(io, &m->evaluations);
+  BL_PASS(io, m->value);
+  BL_PASS(io, m->before);
+  bl_pass_int(io, &m->stored, 0, m->history);
+  bl_pass_int(io, &m->newest, -1, m->history - 1);
+  if (io->status != BLICA_OK) return;
+  bl_pass(io, m->x, m->size * sizeof *m->x);
+  bl_pass(io, m->gradient, m->size * sizeof *m->gradient);
   for (int j = 0; j < m->stored; j++) {
     size_t at = (size_t)((m->newest - j + m->history) % m->history);
-    BL_PASS(state, m->rho[at]);
-    bl_pass(state, m->s + m->size * at, m->size * sizeof *m->s);
-    bl_pass(state, m->y + m->size * at, m->size * sizeof *m->y);
+    BL_PASS(io, m->rho[at]);
+    bl_pass(io, m->s + m->size * at, m->size * sizeof *m->s);
+    bl_pass(io, m->y + m->size * at, m->size * sizeof *m->y);
   }
 }
 
-static void pass_result(bl_state *state, void *user) {
+static void pass_result(bl_serializer *io, void *user) {
   bl_lbfgs_result *result = user;
   int end = (int)result->end;
-  BL_PASS(state, result->value);
-  BL_PASS(state, result->gradient_max);
-  bl_pass_count(state, &result->iterations);
-  bl_pass_count(state, &result->evaluations);
-  bl_pass_int(state, &end, 0, BL_LBFGS_LINE_SEARCH);
+  BL_PASS(io, result->value);
+  BL_PASS(io, result->gradient_max);
+  bl_pass_count(io, &result->iterations);
+  bl_pass_count(io, &result->evaluations);
+  bl_pass_int(io, &end, 0, BL_LBFGS_LINE_SEARCH);
   result->end = (bl_lbfgs_end)end;
 }
 

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "base/option.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "data/pack.h"
@@ -233,16 +233,16 @@ done:
 
 /* ---- checkpoints ---- */
 
-static void pass_facts(bl_state *state, void *user) {
+static void pass_facts(bl_serializer *io, void *user) {
   facts *f = user;
-  BL_PASS(state, f->size);
-  if (state->reading && state->status == BLICA_OK) {
-    const bool fits = f->size > 0 && f->size <= state->size - state->at;
-    state->status = fits ? bl_alloc(f->ctx, f->size, &f->text) : BLICA_ERR_FORMAT;
+  BL_PASS(io, f->size);
+  if (io->reading && io->status == BLICA_OK) {
+    const bool fits = f->size > 0 && f->size <= io->size - io->at;
+    io->status = fits ? bl_alloc(f->ctx, f->size, &f->text) : BLICA_ERR_FORMAT;
   }
-  if (state->status != BLICA_OK) return;
-  bl_pass(state, f->text, f->size);
-  if (f->text[f->size - 1]) state->status = BLICA_ERR_FORMAT;
+  if (io->status != BLICA_OK) return;
+  bl_pass(io, f->text, f->size);
+  if (f->text[f->size - 1]) io->status = BLICA_ERR_FORMAT;
 }
 
 static blica_status refuse_checkpoint(blica_ctx *ctx, const char *path, fact then, fact now) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/intern.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "counts/counts.h"
 #include "data/pack.h"
 

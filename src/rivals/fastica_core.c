@@ -205,12 +205,12 @@ typedef struct {
   size_t size; /* of w */
 } progress;
 
-static void pass_progress(bl_state *state, void *user) {
+static void pass_progress(bl_serializer *io, void *user) {
   progress *t = user;
-  bl_pass_count(state, &t->result->iterations);
-  BL_PASS(state, t->result->change);
-  bl_pass_flag(state, &t->result->converged);
-  bl_pass(state, t->w, t->size * sizeof *t->w);
+  bl_pass_count(io, &t->result->iterations);
+  BL_PASS(io, t->result->change);
+  bl_pass_flag(io, &t->result->converged);
+  bl_pass(io, t->w, t->size * sizeof *t->w);
 }
 
 /* After an iteration: true when the user wants to stop. */

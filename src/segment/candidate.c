@@ -51,15 +51,15 @@ typedef struct {
   int round;     /* under the model; 0: the rounds over single rows are not done yet */
 } progress;
 
-static void pass_progress(bl_state *state, void *user) {
+static void pass_progress(bl_serializer *io, void *user) {
   progress *p = user;
   bl_states_kept best = {p->best->states, p->em}, now = {p->now, p->em};
-  bl_states_pass(state, &best);
-  bl_states_pass(state, &now);
-  bl_pass(state, p->best->log_p, p->best->size * sizeof(double));
-  BL_PASS(state, p->best->score);
-  BL_PASS(state, p->before);
-  bl_pass_int(state, &p->round, 0, MODEL_ROUNDS + 1);
+  bl_states_pass(io, &best);
+  bl_states_pass(io, &now);
+  bl_pass(io, p->best->log_p, p->best->size * sizeof(double));
+  BL_PASS(io, p->best->score);
+  BL_PASS(io, p->before);
+  bl_pass_int(io, &p->round, 0, MODEL_ROUNDS + 1);
 }
 
 /* States by their own counts, row by row. */

@@ -166,16 +166,16 @@ blica_status bl_states_copy(blica_ctx *ctx, const bl_states *from, bl_states **o
   return status;
 }
 
-void bl_states_pass(bl_state *state, void *kept) {
+void bl_states_pass(bl_serializer *io, void *kept) {
   const bl_states_kept *k = kept;
   bl_states *x = k->states;
   const size_t S = (size_t)x->states;
-  bl_pass(state, x->stat, x->cells * S * sizeof(double));
-  bl_pass(state, x->chain.initial, S * sizeof(double));
-  bl_pass(state, x->chain.transition, S * S * sizeof(double));
-  BL_PASS(state, x->loglik);
-  BL_PASS(state, x->bin);
-  bl_pass_count(state, &k->em->rounds);
+  bl_pass(io, x->stat, x->cells * S * sizeof(double));
+  bl_pass(io, x->chain.initial, S * sizeof(double));
+  bl_pass(io, x->chain.transition, S * S * sizeof(double));
+  BL_PASS(io, x->loglik);
+  BL_PASS(io, x->bin);
+  bl_pass_count(io, &k->em->rounds);
 }
 
 void bl_states_to_rows(bl_states *x) {

@@ -70,7 +70,7 @@ typedef struct {
   bl_states *states;
   bl_em *em;
 } bl_states_kept;
-void bl_states_pass(bl_state *state, void *kept /* a bl_states_kept */);
+void bl_states_pass(bl_serializer *io, void *kept /* a bl_states_kept */);
 
 /* Polls for an interrupt or the deadline. */
 bool bl_em_over(blica_ctx *ctx, bl_em *em);

@@ -43,7 +43,7 @@ static void set_layout(problem *p, storage which) {
   for (int s = 0; s < p->gauss->layout.u; s++) {
     blica_cor_matrix(p->cor, s, p->full + nn * (size_t)s);
     for (size_t i = 0; i < nn; i++)
-      if (i % (size_t)(p->gauss->layout.n + 1) != 0) p->full[nn * (size_t)s + i] *= p->gauss->scale[s];
+      if (i % (size_t)(p->gauss->layout.n + 1) != 0) p->full[nn * (size_t)s + i] *= p->gauss->shrink[s];
   }
   if (which == FULL) p->gauss->c = p->full;
 }
@@ -127,7 +127,7 @@ static double by_definition(const problem *p) {
         double sum = i == j;
         for (int f = 0; f < k; f++) sum += l->link * exp(local[f]) * p->theta[i + f * n] * p->theta[j + f * n];
         t[i + j * n] = q[i] * q[j] * sum + (i == j ? noise[i] : 0);
-        c[i + j * n] = i == j ? 1 + noise[i] : p->gauss->scale[s] * c[i + j * n];
+        c[i + j * n] = i == j ? 1 + noise[i] : p->gauss->shrink[s] * c[i + j * n];
       }
     assert_int_equal(bl_dpotrf('L', n, t, n), 0);
     bl_dpotrs('L', n, n, t, n, c, n);

@@ -97,7 +97,7 @@ blica_status bl_segments_open(blica_ctx *ctx, const bl_layout *layout, int toget
   blica_status status;
   const size_t places = (size_t)((layout->u + together - 1) / together);
   *p = (bl_places_of_segments){.ctx = ctx, .layout = *layout, .together = together};
-  TRY(bl_share_make(ctx, (int64_t)places, &p->share));
+  TRY(bl_split_make(ctx, (int64_t)places, &p->split));
   TRY(bl_alloc(ctx, places, &p->value));
   TRY(bl_alloc(ctx, bl_mul((size_t)layout->n * (size_t)layout->k, places), &p->mixing));
   TRY(bl_alloc(ctx, bl_mul((size_t)(layout->locals * together), places), &p->local));
@@ -106,7 +106,7 @@ done:
 }
 
 void bl_segments_close(bl_places_of_segments *p) {
-  bl_share_free(&p->share);
+  bl_split_free(&p->split);
   bl_free(p->value);
   bl_free(p->mixing);
   bl_free(p->local);
@@ -116,9 +116,9 @@ double bl_segments_add(bl_places_of_segments *p, double *gradient) {
   const size_t nk = (size_t)p->layout.n * (size_t)p->layout.k, locals = (size_t)p->layout.locals;
   const bl_places lists[] = {{p->value, 1}, {p->local, locals * (size_t)p->together}}, sum = {p->mixing, nk};
   double value = 0;
-  if (bl_share_exchange(p->ctx, &p->share, 2, lists, &sum) != BLICA_OK)
+  if (bl_split_exchange(p->ctx, &p->split, 2, lists, &sum) != BLICA_OK)
     return NAN; /* the fit ends with bl_comm_check */
-  for (int64_t i = 0; i < p->share.count; i++) {
+  for (int64_t i = 0; i < p->split.count; i++) {
     if (p->value[i] == BL_LEFT_OUT) return BL_LEFT_OUT;
     value += p->value[i];
   }
@@ -141,7 +141,7 @@ static double total_of(const bl_layout *p, const double *theta, int s, int i) {
 }
 
 /* The margins of an ordinal item give log_scale_is, a noisy observation of 1/2 log M_s,ii up to one constant d_i per
- * item (cor/scales.c). d_i is eliminated: at its best value the gradient is that of d_i fixed. Checked: gradient
+ * item (cor/item_scales.c). d_i is eliminated: at its best value the gradient is that of d_i fixed. Checked: gradient
  * against central differences in tests/recovery/test_levels.c. */
 static double eval_scales(void *data, const double *theta, double *gradient) {
   const bl_item_scales *d = data;

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "base/share.h"
+#include "base/split.h"
 #include "num/simd.h"
 #include "num/linear/symmetric.h"
 
@@ -87,12 +87,12 @@ bl_term bl_item_scales_term(bl_item_scales *scales); /* its row */
 /* ---- sums over segments ---- */
 
 /* Values and gradients of segments, or of groups of them, each in a place of its own, computed by any thread of any
- * rank and added over a fixed tree (base/share.h). */
+ * rank and added over a fixed tree (base/split.h). */
 typedef struct {
   blica_ctx *ctx;
   bl_layout layout;
   int together;   /* segments to a place */
-  bl_share share; /* of the places among ranks */
+  bl_split split; /* of the places among ranks */
   double *value;  /* [places] BL_LEFT_OUT: a stop was requested */
   double *mixing; /* [n,k,places] gradient by A */
   double *local;  /* [locals,together,places] by the parameters of the segments */
@@ -113,7 +113,7 @@ typedef struct bl_blocks bl_blocks;
 struct bl_gauss {
   bl_layout layout;
   const blica_cor *cor;
-  double *scale; /* [u] of correlations: what is off the diagonal of C_s is scale_s times that of cor */
+  double *shrink; /* [u] of correlations: what is off the diagonal of C_s is shrink_s times that of cor */
   double
       *samples;   /* [u] N_s of the information, in which tables of rare outcomes count as samples of this likelihood */
   double *weight; /* [u] N_s of the value */

@@ -10,7 +10,7 @@
 typedef struct {
   bl_layout layout;
   const blica_cor *cor;
-  double *scale; /* [u] what is off the diagonal of C_s is scale_s times that of cor; to be freed */
+  double *shrink; /* [u] what is off the diagonal of C_s is shrink_s times that of cor; to be freed */
 } bl_starts;
 /* shift [u]: C is (C + d I)/(1 + d); NULL: as much as joint diagonalisation wants. */
 blica_status bl_starts_make(blica_ctx *ctx, const bl_layout *layout, const blica_cor *cor, const double *shift,

@@ -14,7 +14,7 @@ static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
  * this, chosen on data of other seeds than those of docs/methods.md. */
 static const double WIDER = 1.3;
 enum {
-  SCALE_ROUNDS = 5,   /* of empirical Bayes */
+  PRIOR_ROUNDS = 5,   /* of empirical Bayes */
   AVERAGE_ROUNDS = 3, /* of empirical Bayes with the log-variances averaged over */
   AVERAGE_PAIRS = 2   /* number of pairs of points */
 };
@@ -26,7 +26,7 @@ static const double ROUGH = 1e-6; /* relative gradient that is enough for compar
 
 /* ---- rounds of learning ---- */
 
-static void set_scales(bl_criterion *c, double sd_mixing, double sd_variance) {
+static void set_priors(bl_criterion *c, double sd_mixing, double sd_variance) {
   c->precision_mixing = 1 / (sd_mixing * sd_mixing);
   c->precision_variance = 1 / (sd_variance * sd_variance);
 }
@@ -37,10 +37,10 @@ static bool learns(const bl_gauss_fit *fit) {
 }
 
 /* The precisions of the priors while starts are compared. */
-static void set_first_scales(bl_gauss_fit *fit) {
+static void set_first_priors(bl_gauss_fit *fit) {
   const blica_fit_options *o = fit->problem->options;
-  if (learns(fit)) set_scales(&fit->criterion, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
-  if (o->prior == BLICA_PRIOR_FIXED) set_scales(&fit->criterion, o->prior_mixing, o->prior_variance);
+  if (learns(fit)) set_priors(&fit->criterion, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
+  if (o->prior == BLICA_PRIOR_FIXED) set_priors(&fit->criterion, o->prior_mixing, o->prior_variance);
 }
 
 static double clamp(double x, double low, double high) {
@@ -85,8 +85,8 @@ static blica_status effective_parameters(bl_run *r, bl_laplace *out) {
   return bl_laplace_at(r->start->ctx, &r->fit->criterion, r->start->theta, out);
 }
 
-/* One update of the scales; *settled when they hardly change any more. */
-static blica_status update_scales(bl_run *r, bool *settled) {
+/* One update of the scales of the priors; *settled when they hardly change any more. */
+static blica_status update_priors(bl_run *r, bool *settled) {
   bl_criterion *c = &r->fit->criterion;
   const size_t nk = bl_local(&c->layout, 0), size = bl_layout_size(&c->layout);
   const double *theta = r->start->theta;
@@ -98,14 +98,14 @@ static blica_status update_scales(bl_run *r, bool *settled) {
   double new_mixing = clamp(sqrt(sum_of_squares(theta, 0, nk) / laplace.gamma_mixing), 0.1, 100);
   double new_variance = clamp(WIDER * sqrt(sum_of_squares(theta, nk, size) / laplace.gamma_variance), 0.05, 10);
   *settled = fabs(log(new_mixing / sd_mixing)) < 0.05 && fabs(log(new_variance / sd_variance)) < 0.05;
-  set_scales(c, new_mixing, new_variance);
+  set_priors(c, new_mixing, new_variance);
   return BLICA_OK;
 }
 
 static blica_status learn_by_laplace(bl_run *r) {
   bool settled = false;
-  for (int round = 0; round < SCALE_ROUNDS && !settled && !bl_start_stopped(r->start); round++) {
-    MUST(update_scales(r, &settled));
+  for (int round = 0; round < PRIOR_ROUNDS && !settled && !bl_start_stopped(r->start); round++) {
+    MUST(update_priors(r, &settled));
     if (learning_stopped(r->start)) break;
     MUST(learning_round(r, r->fit->problem->options->tolerance));
   }
@@ -132,7 +132,7 @@ static blica_status average_round(bl_run *r, bl_average *average, double toleran
   MUST(effective_parameters(r, &laplace));
   if (learning_stopped(r->start)) return BLICA_OK;
   const double gamma = laplace.positive && laplace.gamma_mixing > 1 ? laplace.gamma_mixing : (double)nk;
-  set_scales(c, clamp(sqrt(sum_of_squares(theta, 0, nk) / gamma), 0.1, 100),
+  set_priors(c, clamp(sqrt(sum_of_squares(theta, 0, nk) / gamma), 0.1, 100),
              clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
   r->average = average;
   return learning_round(r, tolerance);
@@ -159,8 +159,8 @@ done:
   return status;
 }
 
-/* A bl_start_fn: learns the scales, and minimises under them. */
-static blica_status learn_scales(bl_start *s) {
+/* A bl_start_fn: learns the scales of the priors, and minimises under them. */
+static blica_status learn_priors(bl_start *s) {
   blica_status status;
   bl_run r;
   bl_gauss_fit *fit = s->all->user;
@@ -257,11 +257,11 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
                        .n = p->n,
                        .k = p->k};
   fit->round_change = NAN;
-  set_first_scales(fit);
+  set_first_priors(fit);
   TRY(bl_starts_make(ctx, p, fit->problem->cor, fit->shift, &fit->starts));
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   if (learns(fit))
-    TRY(bl_multistart_continue(ctx, &all, learn_scales, &model->fit));
+    TRY(bl_multistart_continue(ctx, &all, learn_priors, &model->fit));
   else
     TRY(bl_multistart_end(ctx, &all, end_duplicate, &model->fit));
   memcpy(model->mixing, all.best->theta, (size_t)p->n * (size_t)p->k * sizeof(double));
@@ -269,6 +269,6 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
   TRY(report(ctx, fit, &all.best->record, &model->fit));
 done:
   bl_multistart_free(&all);
-  bl_free(fit->starts.scale);
+  bl_free(fit->starts.shrink);
   return status;
 }

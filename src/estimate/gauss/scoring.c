@@ -295,24 +295,24 @@ static bool advance(scoring *w) {
   return false;
 }
 
-static void pass_result(bl_state *state, void *user) {
+static void pass_result(bl_serializer *io, void *user) {
   bl_scoring_result *r = user;
-  BL_PASS(state, r->value);
-  BL_PASS(state, r->gradient_max);
-  bl_pass_count(state, &r->steps);
-  bl_pass_count(state, &r->evaluations);
-  bl_pass_flag(state, &r->stopped);
+  BL_PASS(io, r->value);
+  BL_PASS(io, r->gradient_max);
+  bl_pass_count(io, &r->steps);
+  bl_pass_count(io, &r->evaluations);
+  bl_pass_flag(io, &r->stopped);
 }
 
-static void pass_scoring(bl_state *state, void *user) {
+static void pass_scoring(bl_serializer *io, void *user) {
   scoring *w = user;
-  pass_result(state, w->result);
-  BL_PASS(state, w->damping);
-  BL_PASS(state, w->before);
-  BL_PASS(state, w->earlier);
-  bl_pass_int(state, &w->extra, 0, EXTRA_STEPS);
-  bl_pass(state, w->theta, w->size * sizeof *w->theta);
-  bl_pass(state, w->gradient, w->size * sizeof *w->theta);
+  pass_result(io, w->result);
+  BL_PASS(io, w->damping);
+  BL_PASS(io, w->before);
+  BL_PASS(io, w->earlier);
+  bl_pass_int(io, &w->extra, 0, EXTRA_STEPS);
+  bl_pass(io, w->theta, w->size * sizeof *w->theta);
+  bl_pass(io, w->gradient, w->size * sizeof *w->theta);
 }
 
 /* A run that was taken up is after a step, before the hook that follows it. */

@@ -50,7 +50,7 @@ static void full_matrix(const bl_gauss *g, int s, double *c) {
   const size_t n = (size_t)g->layout.n;
   blica_cor_matrix(g->cor, s, c);
   for (size_t i = 0; i < n * n; i++)
-    if (i % (n + 1) != 0) c[i] *= g->scale[s];
+    if (i % (n + 1) != 0) c[i] *= g->shrink[s];
 }
 
 /* Eight segments in lanes; those without a segment hold the identity. */
@@ -83,11 +83,11 @@ blica_status bl_gauss_make(blica_ctx *ctx, const bl_layout *layout, const blica_
   *out = NULL;
   MUST(bl_alloc(ctx, 1, &g));
   g->layout = *layout, g->cor = cor;
-  MUST(bl_alloc_for(ctx, g, u, &g->scale));
+  MUST(bl_alloc_for(ctx, g, u, &g->shrink));
   MUST(bl_alloc_for(ctx, g, u, &g->samples));
   MUST(bl_alloc_for(ctx, g, u, &g->weight));
   for (size_t s = 0; s < u; s++) {
-    g->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
+    g->shrink[s] = 1 / (1 + (shift ? shift[s] : 0));
     g->samples[s] = g->weight[s] = power * cor->samples[s];
   }
   MUST(set_noise(ctx, g));
@@ -107,7 +107,7 @@ double bl_gauss_constant(const bl_gauss *g) {
 static bl_symmetric view_of(const bl_gauss *g, int s) {
   const size_t n = (size_t)g->layout.n;
   bl_symmetric view = bl_cor_view(g->cor, s);
-  view.scale *= g->scale[s];
+  view.scale *= g->shrink[s];
   return g->c ? (bl_symmetric){.n = g->layout.n, .full = g->c + n * n * (size_t)s} : view;
 }
 
@@ -214,7 +214,7 @@ static void eval_place(int64_t place, int thread, void *user) {
 static double eval_gauss(void *work, const double *theta, double *gradient) {
   evaluation *e = work;
   e->theta = theta;
-  bl_share_run(e->places.ctx, &e->places.share, eval_place, e);
+  bl_split_run(e->places.ctx, &e->places.split, eval_place, e);
   return bl_segments_add(&e->places, gradient);
 }
 

@@ -74,7 +74,7 @@ static void mean_block(int64_t block, int thread, void *user) {
   const int64_t from = block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
   for (int s = 0; s < d->layout.u; s++) {
     const double *pairs = d->cor->rho + (size_t)d->cor->pairs * (size_t)s,
-                 share = j->weight[s] / j->total * d->scale[s];
+                 share = j->weight[s] / j->total * d->shrink[s];
     for (int64_t p = from; share > 0 && p < to; p++) j->mean[p] += share * pairs[p];
   }
 }
@@ -174,7 +174,7 @@ static void project_segment(int64_t s, int thread, void *user) {
   const int n = p->d->layout.n, k = p->d->layout.k;
   double *half = p->workspace + p->each * (size_t)thread;
   bl_symmetric c = bl_cor_view(p->d->cor, (int)s);
-  c.scale *= p->d->scale[s];
+  c.scale *= p->d->shrink[s];
   bl_symmetric_product(&c, k, p->basis, half, half + (size_t)n * k);
   bl_dgemm('T', 'N', k, k, n, 1, p->basis, n, half, n, 0, p->projected + (size_t)k * k * (size_t)s, k);
 }
@@ -184,15 +184,15 @@ static blica_status project(blica_ctx *ctx, const bl_starts *d, const double *ba
   const size_t k = (size_t)d->layout.k;
   projection p = {.d = d, .basis = basis, .projected = projected};
   const bl_places list = {projected, k * k};
-  bl_share share = {0};
+  bl_split split = {0};
   blica_status status;
-  TRY(bl_share_make(ctx, d->layout.u, &share));
+  TRY(bl_split_make(ctx, d->layout.u, &split));
   p.each = (size_t)d->layout.n * k + bl_symmetric_work();
   TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.workspace));
-  bl_share_run(ctx, &share, project_segment, &p);
-  TRY(bl_share_exchange(ctx, &share, 1, &list, NULL));
+  bl_split_run(ctx, &split, project_segment, &p);
+  TRY(bl_split_exchange(ctx, &split, 1, &list, NULL));
 done:
-  bl_share_free(&share);
+  bl_split_free(&split);
   bl_free(p.workspace);
   return status;
 }
@@ -273,13 +273,13 @@ blica_status bl_starts_make(blica_ctx *ctx, const bl_layout *layout, const blica
   BL_OWNED double *ends = NULL;
   double condition = START_CONDITION;
   *out = (bl_starts){.layout = *layout, .cor = cor};
-  TRY(bl_alloc(ctx, u, &out->scale));
+  TRY(bl_alloc(ctx, u, &out->shrink));
   TRY(bl_alloc(ctx, 2 * u, &ends));
   if (shift)
-    memcpy(out->scale, shift, u * sizeof *shift);
+    memcpy(out->shrink, shift, u * sizeof *shift);
   else
-    TRY(bl_agree(ctx, bl_regularise_shifts(ctx, cor, &condition, out->scale, ends, ends + u)));
-  for (size_t s = 0; s < u; s++) out->scale[s] = 1 / (1 + out->scale[s]);
+    TRY(bl_agree(ctx, bl_regularise_shifts(ctx, cor, &condition, out->shrink, ends, ends + u)));
+  for (size_t s = 0; s < u; s++) out->shrink[s] = 1 / (1 + out->shrink[s]);
 done:
   return status;
 }

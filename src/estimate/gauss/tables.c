@@ -121,7 +121,7 @@ static void begin_segment(int64_t own, int thread, void *user) {
   const evaluation *e = user;
   const bl_layout *p = &e->t->layout;
   const int n = p->n, k = p->k;
-  const double *a = e->theta, *log_v = a + bl_local(p, (int)(e->places.share.first + own));
+  const double *a = e->theta, *log_v = a + bl_local(p, (int)(e->places.split.first + own));
   double *d = work_of(e, own), *b = d + n;
   (void)thread;
   for (int i = 0; i < n; i++) d[i] = 1;
@@ -150,7 +150,7 @@ static void sum_part(int64_t item, int thread, void *user) {
   memset(diagonal, 0, (size_t)n * sizeof *diagonal);
   for (int j = bound(e, part); j < bound(e, part + 1); slopes += j++) {
     if (j > 0) bl_dgemv('N', j, k, 1, b, n, b + j, n, 0, rho, 1);
-    value += sum_of_item(e, (int)(e->places.share.first + own), j, rho, slopes);
+    value += sum_of_item(e, (int)(e->places.split.first + own), j, rho, slopes);
     for (int i = 0; i < j; i++) {
       diagonal[i] += slopes[i] * rho[i];
       diagonal[j] += slopes[i] * rho[i];
@@ -165,7 +165,7 @@ static void end_segment(int64_t own, int thread, void *user) {
   evaluation *e = user;
   const bl_layout *p = &e->t->layout;
   const int n = p->n, k = p->k;
-  const size_t s = (size_t)(e->places.share.first + own), nn = (size_t)n * (size_t)n;
+  const size_t s = (size_t)(e->places.split.first + own), nn = (size_t)n * (size_t)n;
   const double *d = work_of(e, own), *b = d + n, *log_v = e->theta + bl_local(p, (int)s);
   double *mixing = e->places.mixing + (size_t)n * (size_t)k * s, *local = e->places.local + (size_t)p->locals * s,
          *g = e->g + nn * (size_t)thread, value = 0;
@@ -216,7 +216,7 @@ static blica_status open_tables(blica_ctx *ctx, const void *data, void **work) {
   e->result_size = 1 + 2 * (size_t)n + (size_t)most;
   e->work_size = (size_t)n * (size_t)(t->layout.k + 1) + e->result_size * (size_t)e->parts;
   TRY(bl_segments_open(ctx, &t->layout, 1, &e->places));
-  TRY(bl_alloc_for(ctx, e, bl_mul(e->work_size, (size_t)(e->places.share.last - e->places.share.first)), &e->work));
+  TRY(bl_alloc_for(ctx, e, bl_mul(e->work_size, (size_t)(e->places.split.last - e->places.split.first)), &e->work));
   TRY(bl_alloc_for(ctx, e, bl_mul((size_t)n * (size_t)n, (size_t)bl_max_threads(ctx)), &e->g));
   *work = e;
   e = NULL;
@@ -227,7 +227,7 @@ done:
 
 static double eval_tables(void *work, const double *theta, double *gradient) {
   evaluation *e = work;
-  const int64_t segments = e->places.share.last - e->places.share.first;
+  const int64_t segments = e->places.split.last - e->places.split.first;
   e->theta = theta;
   bl_parallel(e->places.ctx, segments, begin_segment, e);
   bl_parallel(e->places.ctx, segments * e->parts, sum_part, e);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/share.h"
+#include "base/split.h"
 #include "estimate/mle/mle.h"
 #include "estimate/multistart.h"
 #include "num/lbfgs.h"
@@ -23,7 +23,7 @@
 
 enum {
   HISTORY = 40,
-  SCALE_ROUNDS = 4,  /* of empirical Bayes */
+  PRIOR_ROUNDS = 4,  /* of empirical Bayes */
   MAX_HALVINGS = 60, /* of a starting point until its likelihood can be computed */
   RENEW = 12,        /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
@@ -150,7 +150,7 @@ enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define LARGEST_MEAN 30.0
 
 /* Scales that a start has learned are where learning them by the full likelihood begins. */
-static void take_scales(bl_mle *m, const blica_model *start) {
+static void take_priors(bl_mle *m, const blica_model *start) {
   double mixing = NAN, variance = NAN;
   bl_model_prior(start, &mixing, &variance);
   if (mixing > 0 && variance > 0) bl_mle_set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
@@ -185,8 +185,8 @@ static blica_status solution_of(blica_ctx *ctx, const bl_problem *problem, bl_ml
   inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
   TRY(bl_model_like(ctx, shape, &start));
   TRY(from->estimate(ctx, &inner, start, &means_done));
-  if (learn && from->prior == BLICA_PRIOR_AUTO) take_scales(m, start);
-  TRY(bl_model_complete(ctx, start, m->cuts > 0, means_done));
+  if (learn && from->prior == BLICA_PRIOR_AUTO) take_priors(m, start);
+  TRY(bl_model_fill_means(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
   if (m->cuts) bl_cuts_set(start->coding, n, start->cuts, theta + (size_t)n * (size_t)k);
@@ -402,9 +402,9 @@ static blica_status minimise_coarsely(run *r, double *theta) {
   bool settled = false;
   blica_status status;
   TRY(minimise(r, theta, tolerance));
-  for (int round = 0; r->learn && r->m->information && round < SCALE_ROUNDS && !settled && !bl_start_stopped(s);
+  for (int round = 0; r->learn && r->m->information && round < PRIOR_ROUNDS && !settled && !bl_start_stopped(s);
        round++) {
-    status = bl_mle_learn_scales(s->ctx, r->m, theta, &settled);
+    status = bl_mle_learn_priors(s->ctx, r->m, theta, &settled);
     if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) break; /* the scales before stay */
     TRY(status);
     TRY(minimise(r, theta, tolerance));

@@ -19,7 +19,7 @@ struct bl_information {
   double *side;               /* [global,local,u]; then side times the inverse of the factor's transpose */
   double *block;              /* [local,local,u] Cholesky factors */
   int threads;
-  bl_share share; /* of the segments among ranks */
+  bl_split split; /* of the segments among ranks */
   double *score;  /* [PATTERNS,global + local] per thread */
   const bl_mle *m;
   const double *theta;
@@ -35,7 +35,7 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   f->n = m->n, f->k = m->k, f->u = m->u;
   size_t b = (size_t)m->n * (size_t)m->k + m->cuts, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
-  TRY(bl_share_make(ctx, f->u, &f->share));
+  TRY(bl_split_make(ctx, f->u, &f->split));
   TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, b), u), &f->global_part));
   TRY(bl_alloc_for(ctx, f, bl_mul(b, b), &f->corner));
   TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, l), u), &f->side));
@@ -50,7 +50,7 @@ done:
 
 void bl_information_free(bl_information *f) {
   if (!f) return;
-  bl_share_free(&f->share);
+  bl_split_free(&f->split);
   bl_free(f);
 }
 
@@ -143,10 +143,10 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   memset(f->global_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);
-  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &f->share, add_scores, f));
-  bl_share_run(ctx, &f->share, eliminate, f);
+  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &f->split, add_scores, f));
+  bl_split_run(ctx, &f->split, eliminate, f);
   const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->global_part, b * b};
-  TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
+  TRY(bl_split_exchange(ctx, &f->split, 2, lists, &sum));
   memcpy(f->corner, f->global_part, sizeof(double) * b * b);
   add_ridge(f->global, f->corner);
   for (int i = 0; i < f->n * f->k; i++) f->corner[(size_t)i * b + i] += m->precision_mixing;
@@ -194,7 +194,7 @@ static double learned_sd(const bl_mle *m, const double *theta, const double *var
   return sqrt(squares / fmax(gamma, 1.0));
 }
 
-blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled) {
+blica_status bl_mle_learn_priors(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled) {
   blica_status status = BLICA_OK;
   BL_OWNED double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));

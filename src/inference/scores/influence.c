@@ -2,7 +2,7 @@
  *
  * On a polychoric correlation with thresholds estimated from the margins: [score + what the thresholds change] / (N I)
  * (table.c). On the log-scale of an ordinal item, whose margins P(x >= l) = Phi((a - tau_l) / sigma) show location and
- * scale, cuts known (cor/scales.c): the score of log sigma less its projection on that of a, over its information.
+ * scale, cuts known (cor/item_scales.c): the score of log sigma less its projection on that of a, over its information.
  * On half the score of a 2x2 table at the model's correlation, for pairwise likelihood: by its own cell and through the
  * thresholds, by differences. */
 #include "inference/scores/influence.h"

@@ -22,12 +22,12 @@ typedef struct {
 blica_status bl_pooled_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bool shrunk, bl_pooled **out);
 
 /* Margins of the counts; constant items do not count. */
-void bl_pooled_margins(const blica_counts *counts, bl_pooled *common);
+void bl_pooled_margins(const blica_counts *counts, bl_pooled *pooled);
 /* Score and information of the table of (i,j) in segment s at rho. */
-void bl_pooled_score(const blica_counts *counts, int s, int i, int j, double rho, bl_pooled *common);
+void bl_pooled_score(const blica_counts *counts, int s, int i, int j, double rho, bl_pooled *pooled);
 /* Sets the margins and the pairwise maximum-likelihood correlation of every pair, to 1e-5; rho holds the starting
  * points. */
-void bl_pooled_fit(const blica_counts *counts, bl_pooled *common);
+void bl_pooled_fit(const blica_counts *counts, bl_pooled *pooled);
 
 /* The full symmetric matrix [n,n] of packed correlations. */
 void bl_pooled_matrix(int n, const double *rho, double *matrix);

@@ -17,7 +17,7 @@ enum { ROUNDS = 50 };
 
 void bl_heldout_free(bl_heldout *h) {
   if (!h) return;
-  bl_free(h->common);
+  bl_free(h->pooled);
   bl_free(h);
 }
 
@@ -37,7 +37,7 @@ blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_held
   MUST(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
   MUST(bl_table_make(ctx, h, most, &h->with));
   MUST(bl_table_make(ctx, h, most, &h->without));
-  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &h->common));
+  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &h->pooled));
   *out = bl_take(&h);
   return BLICA_OK;
 }
@@ -74,11 +74,11 @@ double bl_heldout_score(bl_heldout *h, const blica_counts *test, const blica_cou
 static bool step_from(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
                       const double *v) {
   const int n = model->n, k = model->k, pairs = n * (n - 1) / 2;
-  const double *score = h->common->score + (size_t)pairs * s, *information = h->common->information + (size_t)pairs * s;
+  const double *score = h->pooled->score + (size_t)pairs * s, *information = h->pooled->information + (size_t)pairs * s;
   bl_implied_rho(n, k, model->link, model->mixing, v, h->scale, h->rho);
   bl_implied_variance_slope(n, k, model->link, model->mixing, v, h->scale, h->rho, h->slope);
   for (int j = 1; j < n; j++)
-    for (int i = 0; i < j; i++) bl_pooled_score(train, s, i, j, h->rho[blica_pair(i, j)], h->common);
+    for (int i = 0; i < j; i++) bl_pooled_score(train, s, i, j, h->rho[blica_pair(i, j)], h->pooled);
   for (int a = 0; a < k; a++) {
     const double *slope = h->slope + (size_t)pairs * a;
     h->score[a] = 0.5 * bl_ddot(pairs, score, 1, slope, 1) - log(v[a]) / (sd * sd);
@@ -95,7 +95,7 @@ static bool step_from(bl_heldout *h, const blica_counts *train, int s, const bli
 void bl_heldout_variances(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
                           double *v) {
   for (int l = 0; l < model->k; l++) v[l] = 1, h->before[l] = 0;
-  bl_pooled_margins(train, h->common);
+  bl_pooled_margins(train, h->pooled);
   double most = 1; /* of a step in log v; less where steps go to and fro, as they do between small variances */
   for (int round = 0; round < ROUNDS && step_from(h, train, s, model, sd, v); round++) {
     double largest = 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "inference/scores/pooled.h"
 #include "num/linear/blas.h"
 #include "num/rng.h"
@@ -61,20 +61,20 @@ static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, vo
   int64_t most = 0;
   (void)thread;
   BL_AUTO(blica_counts) *counts = NULL;
-  BL_OWNED bl_pooled *common = NULL;
+  BL_OWNED bl_pooled *pooled = NULL;
   BL_OWNED int8_t *x = NULL;
   BL_OWNED double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
   MUST(bl_rows_counts_create(ctx, rows, &counts));
-  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &common));
+  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &pooled));
   MUST(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
   MUST(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, (3ull << 60) + ((uint64_t)index << 28) + (uint64_t)s);
     permute_segment(rows, s, &rng, x, counts);
   }
-  bl_pooled_fit(counts, common);
-  if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
+  bl_pooled_fit(counts, pooled);
+  if (!eigenvalues(rows->n, pooled->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
     MUST(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
   return BLICA_OK;
 }
@@ -84,18 +84,18 @@ blica_status bl_horn(blica_ctx *ctx, const bl_rows *rows, const blica_counts *co
   blica_status status;
   const int n = rows->n;
   job b = {.rows = rows, .seed = seed};
-  BL_OWNED bl_pooled *common = NULL;
+  BL_OWNED bl_pooled *pooled = NULL;
   BL_OWNED double *matrix = NULL, *list = NULL;
   bl_blas_hold();
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
   TRY(bl_alloc(ctx, (size_t)references, &list));
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
-  TRY(bl_pooled_make(ctx, n, rows->u, rows->coding, false, &common));
-  bl_pooled_fit(counts, common);
-  if (!eigenvalues(n, common->rho, matrix, eigenvalue))
+  TRY(bl_pooled_make(ctx, n, rows->u, rows->coding, false, &pooled));
+  bl_pooled_fit(counts, pooled);
+  if (!eigenvalues(n, pooled->rho, matrix, eigenvalue))
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));
   const bl_places values = {b.values, (size_t)n};
-  TRY(bl_share_children(ctx, references, "parallel analysis, reference", reference_task, &b, 1, &values));
+  TRY(bl_split_children(ctx, references, "parallel analysis, reference", reference_task, &b, 1, &values));
   for (int i = 0; i < n; i++) {
     for (int r = 0; r < references; r++) list[r] = b.values[i + (size_t)n * (size_t)r];
     qsort(list, (size_t)references, sizeof *list, bl_rising);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/option.h"
-#include "base/share.h"
+#include "base/split.h"
 #include "counts/counts.h"
 #include "estimate/estimate.h"
 #include "data/pack.h"
@@ -302,7 +302,7 @@ static blica_status fit_all(job *b) {
   MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
   MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)fits(b)), &b->found));
   const bl_places found = {b->found, (size_t)b->rows->u};
-  MUST(bl_share_children(b->ctx, fits(b), "select, fit", fit_task, b, 1, &found));
+  MUST(bl_split_children(b->ctx, fits(b), "select, fit", fit_task, b, 1, &found));
   sort_scores(b);
   return BLICA_OK;
 }

@@ -10,7 +10,7 @@ typedef struct {
   const bl_rows *rows;
   bl_table with, without;
   double *cell, *scale, *rho; /* of one table; [n]; [pairs] */
-  bl_pooled *common;
+  bl_pooled *pooled;
   double *slope, *score, *before, *information; /* [pairs,k], [k], [k] the step before, [k,k] */
 } bl_heldout;
 

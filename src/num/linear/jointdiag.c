@@ -12,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/share.h"
+#include "base/split.h"
 #include "num/linear/blas.h"
 
 typedef struct {
   blica_ctx *ctx;
-  bl_share share; /* of the segments */
+  bl_split split; /* of the segments */
   int m, u;
   const double *weight; /* [u], summing to 1 */
   double *c, *trial;    /* [m,m,u] current and trial D_s, which change places */
@@ -62,8 +62,8 @@ static double congruence(machine *j, const double *e, double log_det_b) {
   const bl_places terms = {j->terms, 1}, sum = {j->sums, 2 * (size_t)j->m * (size_t)j->m};
   double value = -log_det_b;
   j->e = e;
-  bl_share_run(j->ctx, &j->share, congruence_task, j);
-  if (bl_share_exchange(j->ctx, &j->share, 1, &terms, &sum) != BLICA_OK) return NAN;
+  bl_split_run(j->ctx, &j->split, congruence_task, j);
+  if (bl_split_exchange(j->ctx, &j->split, 1, &terms, &sum) != BLICA_OK) return NAN;
   for (int s = 0; s < j->u; s++) value += j->terms[s];
   return value;
 }
@@ -156,7 +156,7 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums)); /* owns the others of j */
   TRY(bl_alloc_for(ctx, j.sums, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
   TRY(bl_alloc_for(ctx, j.sums, (size_t)u, &j.terms));
-  TRY(bl_share_make(ctx, u, &j.share));
+  TRY(bl_split_make(ctx, u, &j.split));
   double **small[] = {&j.trial_b, &j.step, &j.move};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc_for(ctx, j.sums, mm, small[i]));
   j.trial = buffer, j.gradient = j.sums, j.gamma = j.sums + mm;
@@ -172,9 +172,9 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   }
   if (j.c != c) memcpy(c, j.c, mm * (size_t)u * sizeof *c);
   const bl_places list = {c, mm};
-  TRY(bl_share_exchange(ctx, &j.share, 1, &list, NULL));
+  TRY(bl_split_exchange(ctx, &j.split, 1, &list, NULL));
 done:
-  bl_share_free(&j.share);
+  bl_split_free(&j.split);
   bl_free(j.sums);
   return status;
 }

@@ -85,7 +85,7 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   bl_criterion_add(&criterion, bl_gauss_term(gauss));
   TRY(evaluate(ctx, &criterion, job));
 done:
-  bl_free(gauss), bl_free(starts.scale);
+  bl_free(gauss), bl_free(starts.shrink);
   blica_cor_free(cor);
   bl_free_texts(variables, n);
   bl_free_texts(segments, u);

@@ -52,10 +52,10 @@ typedef struct {
   double x[3];
 } item;
 
-static void pass_item(bl_state *state, void *user) {
+static void pass_item(bl_serializer *io, void *user) {
   item *i = user;
-  BL_PASS(state, i->a);
-  bl_pass(state, i->x, sizeof i->x);
+  BL_PASS(io, i->a);
+  bl_pass(io, i->x, sizeof i->x);
 }
 
 /* A file with three sections, one of them with a point. */
@@ -272,15 +272,15 @@ static double bowl(const double *x, double *gradient, void *user) {
   return (x[0] - 1) * (x[0] - 1);
 }
 
-static void pass_zeros(bl_state *state, void *user) {
+static void pass_zeros(bl_serializer *io, void *user) {
   (void)user;
   int64_t counts[2] = {1, 1};
   double values[2] = {0};
   int stored = 1000, newest = 5;
-  BL_PASS(state, counts);
-  BL_PASS(state, values);
-  BL_PASS(state, stored);
-  BL_PASS(state, newest);
+  BL_PASS(io, counts);
+  BL_PASS(io, values);
+  BL_PASS(io, stored);
+  BL_PASS(io, newest);
 }
 
 static void test_bad_state(void **state) {

@@ -1,4 +1,4 @@
-/* scales.c - location and scale of every ordinal item in every segment.
+/* item_scales.c - location and scale of every ordinal item in every segment.
  *
  * The cuts of an item are the same in all segments: P(x >= l) = Phi((a_s - tau_l)/sigma_s). Its margins in all segments
  * therefore show how a_s and sigma_s change, up to one location and one scale per item. Maximum likelihood over tau, a
@@ -227,7 +227,7 @@ static void item_task(int64_t i, int thread, void *user) {
   }
 }
 
-blica_status bl_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor) {
+blica_status bl_find_item_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor) {
   blica_status status;
   job j = {.ctx = ctx, .counts = counts, .cor = cor};
   size_t u = (size_t)cor->u, n = (size_t)cor->n, most = 2;

@@ -1,5 +1,5 @@
-/* share.c - see share.h. */
-#include "base/share.h"
+/* split.c - see split.h. */
+#include "base/split.h"
 
 #include <string.h>
 
@@ -9,27 +9,27 @@
 enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
 
 /* Gives each of `size` ranks an equal range of the items. */
-static blica_status divide_items(blica_ctx *ctx, int rank, int size, int64_t count, bl_share *share) {
-  *share = (bl_share){.rank = rank, .size = size, .count = count};
-  MUST(bl_alloc(ctx, (size_t)size + 1, &share->bound));
-  for (int r = 0; r <= size; r++) share->bound[r] = count * r / size;
-  share->first = share->bound[rank];
-  share->last = share->bound[rank + 1];
+static blica_status divide_items(blica_ctx *ctx, int rank, int size, int64_t count, bl_split *split) {
+  *split = (bl_split){.rank = rank, .size = size, .count = count};
+  MUST(bl_alloc(ctx, (size_t)size + 1, &split->bound));
+  for (int r = 0; r <= size; r++) split->bound[r] = count * r / size;
+  split->first = split->bound[rank];
+  split->last = split->bound[rank + 1];
   return BLICA_OK;
 }
 
-blica_status bl_share_make(blica_ctx *ctx, int64_t count, bl_share *share) {
-  return divide_items(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, share);
+blica_status bl_split_make(blica_ctx *ctx, int64_t count, bl_split *split) {
+  return divide_items(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, split);
 }
 
-blica_status bl_share_alone(blica_ctx *ctx, int64_t count, bl_share *share) {
-  return divide_items(ctx, 0, 1, count, share);
+blica_status bl_split_alone(blica_ctx *ctx, int64_t count, bl_split *split) {
+  return divide_items(ctx, 0, 1, count, split);
 }
 
-void bl_share_free(bl_share *share) {
-  bl_free(share->bound);
-  bl_free(share->buffer);
-  *share = (bl_share){0};
+void bl_split_free(bl_split *split) {
+  bl_free(split->bound);
+  bl_free(split->buffer);
+  *split = (bl_split){0};
 }
 
 typedef struct {
@@ -43,13 +43,13 @@ static void run_shifted(int64_t item, int thread, void *user) {
   s->task(s->first + item, thread, s->user);
 }
 
-void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *user) {
-  shifted s = {task, user, share->first};
-  if (share->first == 0) {
-    bl_parallel(ctx, share->last, task, user);
+void bl_split_run(blica_ctx *ctx, const bl_split *split, bl_task task, void *user) {
+  shifted s = {task, user, split->first};
+  if (split->first == 0) {
+    bl_parallel(ctx, split->last, task, user);
     return;
   }
-  bl_parallel(ctx, share->last - share->first, run_shifted, &s);
+  bl_parallel(ctx, split->last - split->first, run_shifted, &s);
 }
 
 /* ---- the tree ---- */
@@ -59,21 +59,21 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* Steps of the tree are below this. */
-static int64_t top(const bl_share *share) {
-  return share->tree ? share->tree : share->count;
+static int64_t top(const bl_split *split) {
+  return split->tree ? split->tree : split->count;
 }
 
 /* Branch of the tree at item i that is the largest within the items before `last`: how many items it spans. */
-static int64_t branch(const bl_share *share, int64_t i, int64_t last) {
-  const int64_t count = share->count;
+static int64_t branch(const bl_split *split, int64_t i, int64_t last) {
+  const int64_t count = split->count;
   int64_t step = 1;
-  while (step < top(share) && i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
+  while (step < top(split) && i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
   return step;
 }
 
-static int64_t branches(const bl_share *share, int rank) {
-  int64_t found = 0, last = share->bound[rank + 1];
-  for (int64_t i = share->bound[rank]; i < last; i += branch(share, i, last)) found++;
+static int64_t branches(const bl_split *split, int rank) {
+  int64_t found = 0, last = split->bound[rank + 1];
+  for (int64_t i = split->bound[rank]; i < last; i += branch(split, i, last)) found++;
   return found;
 }
 
@@ -82,30 +82,30 @@ static double *place(const bl_places *sum, int64_t i) {
 }
 
 typedef struct {
-  const bl_share *share;
+  const bl_split *split;
   const bl_places *sum;
   bool rest; /* what no rank could add alone; else what this rank can */
 } addition;
 
 /* Whether i..end-1 lies within one rank. */
-static bool owned(const bl_share *share, int64_t i, int64_t end) {
+static bool owned(const bl_split *split, int64_t i, int64_t end) {
   int rank = 0;
-  while (share->bound[rank + 1] <= i) rank++;
-  return end <= share->bound[rank + 1];
+  while (split->bound[rank + 1] <= i) rank++;
+  return end <= split->bound[rank + 1];
 }
 
 /* Adds one slice of the doubles of all items pairwise, as in a binary tree. */
 static void add_slice(int64_t slice, int thread, void *user) {
   const addition *a = user;
-  const bl_share *share = a->share;
+  const bl_split *split = a->split;
   const size_t each = a->sum->each, from = (size_t)slice * SLICE, to = from + SLICE < each ? from + SLICE : each;
   (void)thread;
-  for (int64_t step = 1; step < top(share); step *= 2) {
-    int64_t low = a->rest ? 0 : (share->first + 2 * step - 1) / (2 * step) * (2 * step);
-    int64_t high = a->rest ? share->count : share->last;
+  for (int64_t step = 1; step < top(split); step *= 2) {
+    int64_t low = a->rest ? 0 : (split->first + 2 * step - 1) / (2 * step) * (2 * step);
+    int64_t high = a->rest ? split->count : split->last;
     for (int64_t i = low; i + step < high; i += 2 * step) {
-      int64_t end = least(i + 2 * step, share->count);
-      if (a->rest ? owned(share, i, end) : end > share->last) continue;
+      int64_t end = least(i + 2 * step, split->count);
+      if (a->rest ? owned(split, i, end) : end > split->last) continue;
       double *to_place = place(a->sum, i);
       const double *from_place = place(a->sum, i + step);
       for (size_t e = from; e < to; e++) to_place[e] += from_place[e];
@@ -113,8 +113,8 @@ static void add_slice(int64_t slice, int thread, void *user) {
   }
 }
 
-static void add_up(blica_ctx *ctx, const bl_share *share, const bl_places *sum, bool rest) {
-  addition a = {share, sum, rest};
+static void add_up(blica_ctx *ctx, const bl_split *split, const bl_places *sum, bool rest) {
+  addition a = {split, sum, rest};
   bl_parallel(ctx, (int64_t)((sum->each + SLICE - 1) / SLICE), add_slice, &a);
 }
 
@@ -138,16 +138,16 @@ blica_status bl_comm_check(blica_ctx *ctx) {
 }
 
 /* Copies what `rank` made into its part of the message, or out of it. */
-static void move(const bl_share *share, int rank, int lists, const bl_places *list, const bl_places *sum, double *part,
+static void move(const bl_split *split, int rank, int lists, const bl_places *list, const bl_places *sum, double *part,
                  bool out) {
-  const int64_t first = share->bound[rank], last = share->bound[rank + 1];
+  const int64_t first = split->bound[rank], last = split->bound[rank + 1];
   for (int i = 0; i < lists; i++) {
     double *own = list[i].x + list[i].each * (size_t)first;
     size_t size = list[i].each * (size_t)(last - first);
     if (size) memcpy(out ? own : part, out ? part : own, size * sizeof *own);
     part += size;
   }
-  for (int64_t i = first; sum && i < last; i += branch(share, i, last)) {
+  for (int64_t i = first; sum && i < last; i += branch(split, i, last)) {
     double *own = place(sum, i);
     if (sum->each) memcpy(out ? own : part, out ? part : own, sum->each * sizeof *own);
     part += sum->each;
@@ -155,56 +155,56 @@ static void move(const bl_share *share, int rank, int lists, const bl_places *li
 }
 
 /* Every message carries its rank's request to stop, so that bl_poll_agreed needs no exchange of its own. */
-static void take_stop_requests(blica_ctx *ctx, const bl_share *share, const size_t *count, const size_t *offset) {
+static void take_stop_requests(blica_ctx *ctx, const bl_split *split, const size_t *count, const size_t *offset) {
   ctx->stop_requests = 0;
-  for (int r = 0; r < share->size; r++) ctx->stop_requests += share->buffer[offset[r] + count[r] - 1];
+  for (int r = 0; r < split->size; r++) ctx->stop_requests += split->buffer[offset[r] + count[r] - 1];
   ctx->stop_exchanged = true;
 }
 
 /* Sends the places of this rank and the branches of its sums to all ranks, and receives theirs. */
-static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
+static blica_status swap_messages(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list,
                                   const bl_places *sum) {
   blica_status status = BLICA_OK;
   size_t *count = NULL, *offset, total = 0;
-  TRY(bl_alloc(ctx, 2 * (size_t)share->size, &count));
-  offset = count + share->size;
-  for (int r = 0; r < share->size; r++) {
-    size_t items = (size_t)(share->bound[r + 1] - share->bound[r]);
+  TRY(bl_alloc(ctx, 2 * (size_t)split->size, &count));
+  offset = count + split->size;
+  for (int r = 0; r < split->size; r++) {
+    size_t items = (size_t)(split->bound[r + 1] - split->bound[r]);
     for (int i = 0; i < lists; i++) count[r] += items * list[i].each;
-    if (sum) count[r] += (size_t)branches(share, r) * sum->each;
+    if (sum) count[r] += (size_t)branches(split, r) * sum->each;
     count[r]++; /* the request to stop, last */
     offset[r] = total;
     total += count[r];
   }
-  if (total > share->buffer_size) {
-    bl_free(share->buffer);
-    share->buffer = NULL, share->buffer_size = 0;
-    TRY(bl_alloc(ctx, total, &share->buffer));
-    share->buffer_size = total;
+  if (total > split->buffer_size) {
+    bl_free(split->buffer);
+    split->buffer = NULL, split->buffer_size = 0;
+    TRY(bl_alloc(ctx, total, &split->buffer));
+    split->buffer_size = total;
   }
-  move(share, share->rank, lists, list, sum, share->buffer + offset[share->rank], false);
-  share->buffer[offset[share->rank] + count[share->rank] - 1] = ctx->stop_request;
-  if (ctx->comm.gather(share->buffer, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
-  for (int r = 0; r < share->size; r++)
-    if (r != share->rank) move(share, r, lists, list, sum, share->buffer + offset[r], true);
-  take_stop_requests(ctx, share, count, offset);
+  move(split, split->rank, lists, list, sum, split->buffer + offset[split->rank], false);
+  split->buffer[offset[split->rank] + count[split->rank] - 1] = ctx->stop_request;
+  if (ctx->comm.gather(split->buffer, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
+  for (int r = 0; r < split->size; r++)
+    if (r != split->rank) move(split, r, lists, list, sum, split->buffer + offset[r], true);
+  take_stop_requests(ctx, split, count, offset);
 done:
   bl_free(count);
   return status;
 }
 
-blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
+blica_status bl_split_exchange(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list,
                                const bl_places *sum) {
   blica_status status = bl_comm_check(ctx);
   if (status != BLICA_OK) return status;
-  if (sum) add_up(ctx, share, sum, false);
-  if (share->size == 1) return BLICA_OK;
-  status = swap_messages(ctx, share, lists, list, sum);
+  if (sum) add_up(ctx, split, sum, false);
+  if (split->size == 1) return BLICA_OK;
+  status = swap_messages(ctx, split, lists, list, sum);
   if (status != BLICA_OK) {
     give_up(ctx, status); /* the others wait for a message that will not come */
     return status;
   }
-  if (sum) add_up(ctx, share, sum, true);
+  if (sum) add_up(ctx, split, sum, true);
   return BLICA_OK;
 }
 
@@ -245,11 +245,11 @@ blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {
   return BLICA_OK;
 }
 
-blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each) {
+blica_status bl_split_bytes(blica_ctx *ctx, const bl_split *split, void *bytes, size_t each) {
   blica_status status = BLICA_OK;
-  for (int r = 0; r < share->size && status == BLICA_OK; r++)
-    status = bl_broadcast(ctx, (char *)bytes + (size_t)share->bound[r] * each,
-                          (size_t)(share->bound[r + 1] - share->bound[r]) * each, r);
+  for (int r = 0; r < split->size && status == BLICA_OK; r++)
+    status = bl_broadcast(ctx, (char *)bytes + (size_t)split->bound[r] * each,
+                          (size_t)(split->bound[r + 1] - split->bound[r]) * each, r);
   return status;
 }
 
@@ -296,15 +296,15 @@ int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadli
   return (both % 65536 != 0) | (both / 65536 != 0) << 1 | (ctx->comm_failed ? 1 : 0);
 }
 
-blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
+blica_status bl_split_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list) {
   blica_status status, made;
-  bl_share share = {0};
-  TRY(bl_share_make(ctx, count, &share));
-  made = bl_agree(ctx, bl_parallel_children(ctx, share.first, share.last, stage, task, user));
-  if (made == BLICA_OK || made == BLICA_ERR_INTERRUPTED) TRY(bl_share_exchange(ctx, &share, lists, list, NULL));
+  bl_split split = {0};
+  TRY(bl_split_make(ctx, count, &split));
+  made = bl_agree(ctx, bl_parallel_children(ctx, split.first, split.last, stage, task, user));
+  if (made == BLICA_OK || made == BLICA_ERR_INTERRUPTED) TRY(bl_split_exchange(ctx, &split, lists, list, NULL));
   status = made;
 done:
-  bl_share_free(&share);
+  bl_split_free(&split);
   return status;
 }

@@ -1,10 +1,10 @@
-/* share.h - loops whose items are shared by the ranks of a communicator.
+/* split.h - loops whose items are split among the ranks of a communicator.
  *
  * Every rank computes a contiguous range of items into their places, then all exchange what they made, so that
  * results are the same bits for any number of ranks. A sum over items runs over one fixed binary tree (item i is
  * added to item i - 2^l for growing l): a rank adds up the branches that are wholly its own and sends only those. */
-#ifndef BL_SHARE_H
-#define BL_SHARE_H
+#ifndef BL_SPLIT_H
+#define BL_SPLIT_H
 
 #include "base/base.h"
 
@@ -16,16 +16,16 @@ typedef struct {
   int64_t tree;   /* 0: a sum is over all items; else over each group of `tree` items, a power of two dividing count */
   double *buffer; /* messages */
   size_t buffer_size;
-} bl_share;
+} bl_split;
 
-/* Equal shares of count items. */
-blica_status bl_share_make(blica_ctx *ctx, int64_t count, bl_share *share);
-/* The same with all items on this rank, whatever other ranks do: nothing is sent. */
-blica_status bl_share_alone(blica_ctx *ctx, int64_t count, bl_share *share);
-void bl_share_free(bl_share *share); /* its memory; the struct is the caller's */
+/* Splits count items into a range for each rank, of equal sizes. */
+blica_status bl_split_make(blica_ctx *ctx, int64_t count, bl_split *split);
+/* Gives all items to this rank, whatever other ranks do: nothing is sent. */
+blica_status bl_split_alone(blica_ctx *ctx, int64_t count, bl_split *split);
+void bl_split_free(bl_split *split); /* its memory; the struct is the caller's */
 
-/* The loop over this rank's items. */
-void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *user);
+/* Runs the task for every item of this rank. */
+void bl_split_run(blica_ctx *ctx, const bl_split *split, bl_task task, void *user);
 
 /* An array with a place of `each` doubles for every item. */
 typedef struct {
@@ -35,18 +35,18 @@ typedef struct {
 
 /* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
  * place of item 0, or of the first of each group (the other places are overwritten). One message per rank. */
-blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
+blica_status bl_split_exchange(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list, const bl_places *sum);
 
 /* Runs count items in child contexts (bl_parallel_children), each on one rank, and brings the places of all items in
  * the lists to every rank. Fails on all ranks as the first item that failed does. After an interrupt, too, every rank
  * has the places of the items that were finished. */
-blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
+blica_status bl_split_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list);
 
-/* Rank r's bytes from bound[r] * each on reach all. */
-blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);
+/* Sends the bytes of the items of each rank, `each` bytes an item, to all ranks. */
+blica_status bl_split_bytes(blica_ctx *ctx, const bl_split *split, void *bytes, size_t each);
 
-/* From root's memory into everybody's. */
+/* Copies bytes of the root into the memory of all ranks. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
 /* root's texts, *count of them, in a new list on every rank, which also gets their number; free with bl_free. */
 blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int *count, int root, const char ***out);

@@ -11,7 +11,7 @@
 #include "assert_compare.h"
 #include "thread_ranks.h"
 
-#include "base/share.h"
+#include "base/split.h"
 #include "num/rng.h"
 
 enum { EACH = 700, ITEMS = 45 };
@@ -52,7 +52,7 @@ static int stop_if_last(const blica_progress *p, void *user) {
 static void *serve(void *user) {
   rank_job *job = user;
   blica_ctx *ctx;
-  bl_share share;
+  bl_split split;
   made m = {0};
   blica_comm comm = threads_comm(&job->member);
   blica_progress progress = {0};
@@ -60,25 +60,25 @@ static void *serve(void *user) {
   blica_set_threads(ctx, 1);
   blica_set_comm(ctx, &comm);
   blica_set_poll(ctx, stop_if_last, job);
-  bl_share_make(ctx, job->items, &share);
+  bl_split_make(ctx, job->items, &split);
   bl_alloc(ctx, (size_t)(job->items * EACH) + 1, &m.x);
   m.list = job->list;
-  bl_share_run(ctx, &share, make_item, &m);
-  job->computed = (int)(share.last - share.first);
+  bl_split_run(ctx, &split, make_item, &m);
+  job->computed = (int)(split.last - split.first);
   bl_places list = {m.list, 3}, total = {m.x, EACH};
-  bl_share_exchange(ctx, &share, 1, &list, &total);
+  bl_split_exchange(ctx, &split, 1, &list, &total);
   memcpy(job->total, m.x, sizeof job->total);
   bool bad = comm.rank > 0;
   job->agreed = bl_agree(ctx, bad ? bl_fail(ctx, BLICA_ERR_DATA, "rank %d failed", comm.rank) : BLICA_OK);
   strncpy(job->message, blica_message(ctx), sizeof job->message - 1);
   const double deadline = comm.rank == 0 ? 0 : 1e300;
   job->unheard = bl_poll_agreed(ctx, &progress, deadline);
-  bl_share_exchange(ctx, &share, 1, &list, NULL);
+  bl_split_exchange(ctx, &split, 1, &list, NULL);
   job->heard = bl_poll_agreed(ctx, &progress, deadline);
   bl_poll_reset(ctx);
   job->alone = bl_poll_agreed(ctx, &progress, deadline);
   bl_free(m.x);
-  bl_share_free(&share);
+  bl_split_free(&split);
   blica_ctx_free(ctx);
   return NULL;
 }
