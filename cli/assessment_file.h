@@ -4,8 +4,8 @@
 
 #include "program.h"
 
-/* What the file of an assessment says of this model; NULL, with a message, when it is not of this model or not to be
- * read, *code being the exit code. Covariances and names of identical items are not in the file. */
+/* Reads the file of an assessment of this model. Returns NULL, with a message and *code set to the exit code, when it
+ * cannot be read or belongs to another model. The file holds neither covariances nor names of identical items. */
 blica_assessment *assessment_read(const char *path, const blica_model *model, int *code);
 void assessment_close(blica_assessment *assessment); /* of assessment_read; NULL is fine */
 

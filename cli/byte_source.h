@@ -20,11 +20,11 @@ blica_status records_open(const char *path, char message[SOURCE_MESSAGE], bl_rec
 void records_close(bl_records *r); /* frees the buffers and closes the source; zeros are fine */
 /* Up to size bytes into buffer; *got is 0 only at the end. */
 blica_status byte_source_read(void *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got);
-/* For a plain file that can be read at any place: its size, else -1. */
+/* The size of a plain file that can be read at any place; -1 for anything else. */
 int64_t byte_source_size(const byte_source *source);
 /* Offset of the first line that begins at `from` or later; the size if no line does. */
 blica_status byte_source_line(byte_source *source, int64_t from, char message[SOURCE_MESSAGE], int64_t *out);
-/* From now on only the bytes from..to-1 are read. */
+/* Limits reading to the bytes from..to-1. */
 blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]);
 
 #endif

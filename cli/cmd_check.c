@@ -203,7 +203,7 @@ const command command_check = {
             "values, and how many sources can be identified by counting statistics against unknowns (Table 1 of the "
             "paper). Then it names what a fit cannot repair, such as items that are copies of others, says what to do "
             "about it, and ends with a verdict.\n\n"
-            "Of a file of SPSS, Stata or SAS it first lists the variables, unless --columns or --ignore choose among "
+            "For a file of SPSS, Stata or SAS it first lists the variables, unless --columns or --ignore choose among "
             "them: name, kind, missing values, levels and label.",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",

@@ -62,7 +62,7 @@ static int read_input(program *p, const fit_values *v, fit_input *in) {
   return EXIT_OK;
 }
 
-/* What the numbers of variables, sources and segments alone rule out. */
+/* Refuses what the numbers of variables, sources and segments alone rule out. */
 static int check_input(const fit_values *v, const char *path, const fit_input *in) {
   int k = v->options.sources;
   if (k > in->n) {
@@ -125,7 +125,7 @@ static void print_numbers(const char *what, int count, const double *here, const
   putc(')', to);
 }
 
-/* What has cuts, or cuts and a row of A, of its own. */
+/* Prints the items that have their own cuts, or cuts and row of A, in some segment. */
 static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
   enum { LISTED = 20 };
   const double before = note_of(m, "expected_mcs_common"), after = note_of(m, "expected_mcs_freed");
@@ -202,7 +202,7 @@ static void print_summary(program *p, const fit_values *v, const blica_model *m,
 
 /* ---- details, JSON and the exit code ---- */
 
-/* What an expert asks for with --verbose. */
+/* Prints the details of --verbose. */
 static void print_details(const blica_fit_report *fit) {
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *start = &fit->starts[i];

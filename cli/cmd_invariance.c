@@ -22,7 +22,7 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-/* What differs in one segment: shift of the cuts and change of the probability of each level, or loadings. */
+/* Adds what differs in one segment: shift of the cuts and change of the probability of each level, or loadings. */
 static void add_details(const blica_invariance_result *r, const blica_model *m, const blica_item_test *t,
                         json_t *item) {
   const int i = t->item, s = t->segment, first = m->coding ? m->coding->first[i] : i;

@@ -32,7 +32,7 @@ static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice wit
 enum { ITEMS_MOST = 10000 };           /* items x sources x segments up to which items are tested, in some seconds */
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
-/* What the page is made of, and what that took. */
+/* The contents of the page, and the objects that they come from. */
 typedef struct {
   report_input in;
   char data_words[DATA_WORDS], levels[2 * WORD_TEXT];
@@ -119,7 +119,7 @@ static int note_missing_part(program *p, blica_status status, const char *withou
   return EXIT_OK;
 }
 
-/* What the rows say beyond their counts. */
+/* Computes the parts of the page that need rows. */
 static int ask_rows(program *p, const report_values *v, material *m) {
   const blica_model *model = p->model;
   const blica_assess_options usual = blica_assess_options_default();
@@ -145,7 +145,7 @@ static int ask_rows(program *p, const report_values *v, material *m) {
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-/* What the counts of the data say beside the model. */
+/* Computes the parts of the page that need counts. */
 static int ask_counts(program *p, material *m) {
   const blica_model *model = p->model;
   const double tables = 0.5 * model->n * (model->n - 1.0) * model->u;
@@ -209,8 +209,8 @@ static int write_figures(const report_input *in, const char *folder) {
   return interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
-/* What codes the levels of the items as the model knows them, as flags for the commands of the page that take no model:
- * nothing where all items are 0 and 1, or where the options of reading say it. */
+/* Writes the flags that give the items the levels of the model, for commands on the page that take no model. The text
+ * is empty when all items are 0 and 1, or when the options of reading give the levels. */
 static void level_flags(const blica_coding *c, const table_options *v, char *flags, size_t size) {
   char list[WORD_TEXT - 8] = "", word[WORD_TEXT];
   size_t used = 0;

@@ -173,7 +173,7 @@ static void list_candidates(const char *begun, const char *list) {
   }
 }
 
-/* Behind a command: the words of the option before, or flags, or what the operand can be. */
+/* Lists completions after a command: words of the option before the cursor, flags, or operands. */
 static void command_candidates(const command *c, bool first, const char *before, const char *begun) {
   char flag[FLAG_TEXT];
   for (option_walk w = {0}; option_next(c, &w);)

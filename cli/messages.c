@@ -104,7 +104,7 @@ static void on_signal(int number) {
   stop_asked = 1;
 }
 
-/* What a command finds in the same data twice is said once. */
+/* Prints a warning once, even if a command finds the same twice in the data. */
 static void warn(const char *text, void *user) {
   static char last[1024];
   (void)user;

@@ -15,7 +15,7 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));   
  * A second SIGINT ends the program at once. */
 void messages_attach(blica_ctx *ctx);
 void messages_quiet(bool quiet); /* whether notes and progress are left out */
-/* From now on nothing is printed; the last error is kept. For processes that do not lead. */
+/* Stops printing and keeps the last error, for processes that do not lead. */
 void messages_keep(void);
 const char *messages_kept(void); /* the error that was kept */
 /* The text as a terminal may show it: at most SHOWN_TEXT bytes, without control characters. */

@@ -19,7 +19,7 @@ bool checkpoint_possible(const program *p, const char *path, bool resume, const 
 void settle_checkpoint(const char *path, bool stopped, const char *what);
 /* Makes a folder unless it is there, and says why it cannot; *made, if not NULL, is whether it is new. */
 bool make_folder(const char *path, bool *made);
-/* What --out - becomes. */
+/* The path that `-` of --out means. */
 #define STANDARD_OUTPUT "/dev/stdout"
 bool is_standard_output(const char *path); /* whether it is that */
 /* Whether the name ends as files of counts or correlations do; says why not. */

@@ -140,7 +140,7 @@ blica_status table_cut(const table *t, int variable, const number_sample *sample
 blica_status table_find_cuts(table *t, char *message); /* of all items whose levels begin with -Inf */
 /* The level of a number, or 0 while numbers are collected. */
 blica_status table_take_number(table *t, int variable, double value, char *message, int8_t *code);
-/* The same of a text that is not missing; fails, naming row and column, when it is no number. */
+/* Takes a text that is not missing as a number; fails, naming row and column, when it is none. */
 blica_status table_number_text(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
 
 /* table_rows.c: rows into the packer, at most max_rows of them. */
@@ -170,7 +170,7 @@ void table_ids_clear(table_ids *ids);                                          /
 
 /* table_npy.c */
 blica_status table_begin_npy(table *t, char *message);
-/* The same as table_read_rows, from a .npy file. */
+/* As table_read_rows, from a .npy file. */
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
 /* table_readstat.c: files of SPSS, Stata and SAS, by their names' endings. */

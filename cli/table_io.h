@@ -13,7 +13,7 @@ enum { TABLE_MESSAGE = 1024, TABLE_TEMPORARY = 512 };
 
 typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_header;
 
-/* What a column of identifiers has, for output. */
+/* The values of a column of identifiers, for output. */
 typedef struct {
   char *name;  /* of the column */
   char **text; /* of the rows of the last piece */
@@ -21,7 +21,7 @@ typedef struct {
 } table_ids;
 void table_ids_free(table_ids *ids); /* and leaves it empty */
 
-/* What the file says of its items. */
+/* The items that a file declares. */
 typedef struct {
   char **text; /* [count] "" where it says nothing; NULL: it says nothing of any */
   int count;

@@ -108,7 +108,7 @@ static report_timeline *make(int states, int64_t rows) {
   return NULL;
 }
 
-/* From sums over the rows of a column to means. */
+/* Turns sums over the rows of a column into means. */
 static void divide_by_rows(report_timeline *t) {
   for (int c = 0; c < t->columns; c++) {
     double sum = 0;

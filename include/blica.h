@@ -255,7 +255,7 @@ BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts
 /* Adds the pair counts of one piece of the data to *sum, which is created when it is NULL. Segments are matched by
  * label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
-/* As blica_count_add, for a piece that is already counted. */
+/* Adds counts of a piece of the data, as blica_count_add does for rows. */
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
 /* Recodes in place: x_i becomes 1 - x_i for every variable i with flipped[i] non-zero. */
 BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
@@ -481,7 +481,7 @@ BLICA_API blica_status blica_model_set_labels(blica_ctx *ctx, blica_model *model
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 /* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not a model. */
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
-/* From the text of such a file; path names it in messages. */
+/* Reads a model from the text of a file; path names it in messages. */
 BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
                                          blica_model **out);
 /* Makes the text of such a file; blica_text_free frees it. */

@@ -51,7 +51,7 @@ void draw_heat(figure *f, double x, double y, double w, double h, const heat *ma
 
 /* Writes NAME.svg into folder, whole or not at all. On failure the reason is in message. */
 bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size);
-/* Into a page. False when memory ran out. */
+/* Writes the figure into a page. False when memory ran out. */
 bool figure_inline(const figure *f, FILE *page);
 
 /* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */

@@ -39,7 +39,7 @@ int constant_level(const blica_counts *counts, const blica_coding *coding, int s
 const char *level_label(const blica_coding *coding, int i, int level);
 
 enum { WORD_TEXT = 8192, DATA_WORDS = 1024 };
-/* What check, fit and report say of the data, in a few sentences. */
+/* Describes the data in a few sentences, for check, fit and report. */
 void data_words(const blica_check *check, char *text, size_t size);
 /* A word as a POSIX shell reads it back. */
 void shell_word(const char *word, char text[WORD_TEXT]);

@@ -406,7 +406,7 @@ def _given(own, name: str) -> Tuple[Any, ...]:
     texts = [_label(level) for level in own]
     twice = [text for text in texts if texts.count(text) > 1]
     if twice:
-        raise ValueError(f"{name}: the level {twice[0]!r} is there twice")
+        raise ValueError(f"{name}: the level {twice[0]!r} occurs twice")
     return tuple(own)
 
 

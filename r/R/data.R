@@ -124,7 +124,7 @@ given_levels <- function(levels, names, columns) {
   for (own in each) {
     if (!is.character(own) && !is.numeric(own) || length(own) < 2 || anyNA(own))
       stop("levels: an item has a vector of at least two levels, lowest first", call. = FALSE)
-    if (anyDuplicated(level_texts(own))) stop("levels: the level ", own[anyDuplicated(level_texts(own))], " is there twice", call. = FALSE)
+    if (anyDuplicated(level_texts(own))) stop("levels: the level ", own[anyDuplicated(level_texts(own))], " occurs twice", call. = FALSE)
   }
   if (!is.list(levels)) return(rep(list(levels), columns))
   if (is.null(names(levels))) stop("levels is a list without names; name the columns, or give a vector for all", call. = FALSE)

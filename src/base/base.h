@@ -14,8 +14,8 @@ enum { BL_MESSAGE = 1024 };
 
 /* Records the message and returns the code. */
 blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The same for a failure inside another library (LAPACK, zlib), whose own report may blame the input when memory
- * was out: then errno is ENOMEM, the code BLICA_ERR_MEMORY and the message says so. Set errno to 0 before the call. */
+/* Reports a failure inside another library (LAPACK, zlib), which may blame the input when memory was out: if errno is
+ * ENOMEM, the code is BLICA_ERR_MEMORY and the message says so. Set errno to 0 before the call. */
 blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool bl_may_warn(

@@ -14,7 +14,7 @@ typedef struct {
   uint64_t word[2];
 } bl_hash_key;
 
-/* From the clock and from an address of the caller's: not fit for secrets, but no file can foresee it. */
+/* Draws a key from the clock and an address of the caller: not fit for secrets, but no file can foresee it. */
 static inline bl_hash_key bl_hash_key_draw(const void *address) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);

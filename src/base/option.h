@@ -8,7 +8,7 @@
 #define BL_PI_8 "pi/8=0.39269908169872414"
 /* BL_ROW(name and field, type, default, low, high, words, metavar, help): one blica_option. */
 #define BL_ROW(label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__, NULL)
-/* The same for an option that has no effect without what it needs: BL_ROW_WITH(needs, as above). */
+/* A row for an option that has no effect without another: BL_ROW_WITH(needs, arguments of BL_ROW). */
 #define BL_ROW_WITH(needs, label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__, needs)
 #define BL_ROW_(label, offset, size, kind, ...)                                                                        \
   { label, kind, offset, size, __VA_ARGS__ }

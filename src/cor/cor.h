@@ -19,7 +19,7 @@ static inline double bl_cor_pair_rows(const blica_cor *cor, int s, int i, int j)
   if (!cor->pair_rows) return cor->samples[s];
   return cor->pair_rows[(size_t)s * (size_t)cor->pairs + (size_t)blica_pair(i, j)];
 }
-/* Those with a value of item i. */
+/* The rows of segment s with a value of item i. */
 static inline double bl_cor_item_rows(const blica_cor *cor, int s, int i) {
   return cor->item_rows ? cor->item_rows[(size_t)i + (size_t)s * (size_t)cor->n] : cor->samples[s];
 }
@@ -33,8 +33,8 @@ blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, boo
 
 enum { BL_LANCZOS_FROM = 300 }; /* above this many variables eigenvalues are found by products */
 
-/* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The
- * default condition is replaced by its value. */
+/* Computes what blica_regularise would do, without a copy: the shift d of each segment [u] and its smallest and largest
+ * eigenvalue. The default condition is replaced by its value. */
 blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
                                   double *high);
 

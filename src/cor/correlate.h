@@ -18,7 +18,7 @@ void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
 /* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. */
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out);
 
-/* The same for counts of items with more than two levels (correlate_levels.c); the coding is taken over. */
+/* As bl_correlate, for counts of items with more than two levels (correlate_levels.c). Takes over the coding. */
 blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out);
 
 /* Fills cor->location, log_scale and log_scale_se of items with three or more levels (log_scale_se is infinite for the

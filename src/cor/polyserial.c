@@ -73,7 +73,7 @@ static double maximise(polyserial *p) {
   return rho;
 }
 
-/* At the maximum, where add_scores was last. */
+/* The standard error of rho. Call it right after maximise, whose last information it uses. */
 static double standard_error(const polyserial *p, double rho) {
   double squares = 0, low, high;
   for (int64_t r = 0; r < p->rows; r++) {

@@ -21,7 +21,7 @@ void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s);
 /* Adds the item sets of segment s of part to segment t of sum, which has lists of them; those of sum are dropped when
  * those of part are not known. */
 blica_status bl_counts_add_sets(blica_ctx *ctx, blica_counts *sum, int t, const blica_counts *part, int s);
-/* Whose counts are added: sizes and names. */
+/* Sizes and names of counts that are to be added. */
 typedef struct {
   int n, u;
   bool complete;

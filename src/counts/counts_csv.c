@@ -186,7 +186,7 @@ static blica_status place(blica_ctx *ctx, const table *t, blica_counts *c) {
                : (size_t)e->s * (size_t)c->pairs + (size_t)(swap ? blica_pair(e->j, e->i) : blica_pair(e->i, e->j));
     double *first = e->i < 0 ? &c->samples[e->s] : margin ? &c->present[at] : &c->n11[at];
     if (*first >= 0)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s', pair '%s', '%s' is there twice", t->path,
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s', pair '%s', '%s' occurs twice", t->path,
                      c->segments[e->s], e->i < 0 ? "" : c->variables[e->i], e->i < 0 ? "" : c->variables[e->j]);
     *first = margin && e->i >= 0 ? e->cell[0] + e->cell[3] : e->cell[0];
     if (margin && e->i >= 0) {

@@ -24,7 +24,7 @@ static int64_t count_sets(const bl_item_sets *sets) {
   return total;
 }
 
-/* What a file says of item sets; it must live until the file is written. */
+/* Item sets as arrays of a file; they must live until the file is written. */
 typedef struct {
   double *count, *rows; /* [u], [total] */
   uint8_t *items;       /* [n,total] */

@@ -33,7 +33,7 @@ static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *cons
       MUST(check_label(ctx, c->names[i], c->labels[at]));
       for (int before = c->first[i] + i; before < at; before++)
         if (strcmp(c->labels[before], c->labels[at]) == 0)
-          return bl_fail(ctx, BLICA_ERR_DATA, "item '%s': the level '%s' is there twice", c->names[i], c->labels[at]);
+          return bl_fail(ctx, BLICA_ERR_DATA, "item '%s': the level '%s' occurs twice", c->names[i], c->labels[at]);
     }
   return BLICA_OK;
 }

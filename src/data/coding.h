@@ -11,8 +11,8 @@
 
 enum { BL_MOST_LEVELS = 100 };
 
-/* From names of columns to items. *out is NULL when all are plain. Fails when columns of an item are missing or out of
- * order, naming it. */
+/* Derives the items from the names of the columns. *out is NULL when all items have two levels. Fails, naming the item,
+ * when columns of an item are missing or out of order. */
 blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out);
 blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *coding, blica_coding **out); /* a deep copy */
 /* Items called names[i], of levels[i] levels, labels one item after another. NULL labels: 0, 1, 2, .... */

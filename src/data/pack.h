@@ -53,7 +53,7 @@ static inline int8_t bl_data_value(const blica_data *data, int s, int i, int64_t
 }
 /* The weights of the rows of segment s; NULL: all are 1. */
 const double *bl_data_weights(const blica_data *data, int s);
-/* What they add up to: the rows of the segment when all are 1. */
+/* The sum of the weights of a segment: its rows when all weights are 1. */
 double bl_data_rows(const blica_data *data, int s);
 /* A digest of the values of segment s, and of its weights. */
 uint64_t bl_data_digest(const blica_data *data, int s);

@@ -21,7 +21,7 @@ typedef struct {
  * model to canonical form. Sets *means_done when it filled the means too; else fit.c solves them. */
 typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
-/* What the errors of an estimate come from. */
+/* The source of the standard errors of an estimate. */
 typedef enum {
   BL_COVARIANCE_NONE,         /* unknown: the method does not fit what the rows say of A and v */
   BL_COVARIANCE_REGULARISED,  /* a sandwich of the regularised correlations, scales of the items free */
@@ -72,7 +72,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
 blica_status bl_free_possible(blica_ctx *ctx, const bl_estimator *estimator, const blica_fit_options *options);
 /* Reads a list of items, "x3@4,cuts:x5", into freed [n,u]. The model has names, sizes and levels. */
 blica_status bl_free_read(blica_ctx *ctx, const char *text, const blica_model *model, uint8_t *freed);
-/* What is wrong with freeing these items, in a message; BLICA_OK: nothing. */
+/* Fails, saying why, when these items cannot be freed. */
 blica_status bl_free_check(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed);
 /* A copy of the counts in which items with a row of A of their own are missing in that segment. */
 blica_status bl_free_mask(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed,
@@ -88,7 +88,7 @@ extern const char bl_select_methods[], bl_segment_methods[];
 
 /* The estimator of that name; NULL when no estimator has it, as for a model that was not fitted. */
 const bl_estimator *bl_method_named(const char *name);
-/* What the errors of the model come from. One that was not fitted has those of its correlations. */
+/* The source of the errors of a model. A model that was not fitted has errors from its correlations. */
 bl_covariance bl_method_covariance(const blica_model *model);
 /* The estimator of that number; the condition and whether counts are exact resolve `auto`. NULL when no estimator has
  * that number. */

@@ -38,17 +38,20 @@ static bool is_exact(const blica_input *input) {
 static blica_status check_same(blica_ctx *ctx, const char *what, const outline *a, const char *other,
                                const outline *b) {
   if (a->n != b->n || a->u != b->u)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                   "%s have %d variables in %d segments, %s have %d in %d: give what belongs together", what, a->n,
-                   a->u, other, b->n, b->u);
+    return bl_fail(
+        ctx, BLICA_ERR_ARGUMENT,
+        "%s have %d variables in %d segments, %s have %d in %d: give inputs of the same variables and segments", what,
+        a->n, a->u, other, b->n, b->u);
   for (int i = 0; i < a->n; i++)
     if (strcmp(a->variables[i], b->variables[i]) != 0)
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "variable %d is '%s' in %s and '%s' in %s: give what belongs together",
-                     i + 1, a->variables[i], what, b->variables[i], other);
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "variable %d is '%s' in %s and '%s' in %s: give inputs of the same variables and segments", i + 1,
+                     a->variables[i], what, b->variables[i], other);
   for (int s = 0; s < a->u; s++)
     if (strcmp(a->segments[s], b->segments[s]) != 0)
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "segment %d is '%s' in %s and '%s' in %s: give what belongs together",
-                     s + 1, a->segments[s], what, b->segments[s], other);
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "segment %d is '%s' in %s and '%s' in %s: give inputs of the same variables and segments", s + 1,
+                     a->segments[s], what, b->segments[s], other);
   return BLICA_OK;
 }
 
@@ -88,7 +91,7 @@ done:
   return status;
 }
 
-/* From columns to items. */
+/* Sets the coding and, where items have more than two levels, the items in place of the columns. */
 static blica_status items_of(blica_ctx *ctx, const blica_input *input, outline *shape) {
   blica_status status;
   if (!input->data && !input->counts)
@@ -145,7 +148,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   /* of ordinal items matched alone knows the scales, exact or not */
   *estimator = bl_method_of(o->method, o->condition, is_exact(input) && !bl_coding_ordinal(shape->coding));
   if (!*estimator)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method %d is unknown; blica_methods() lists what there is", o->method);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method %d is unknown; blica_methods() lists the methods", o->method);
   if ((*estimator)->method->needs_rows && !input->data)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts",
                    (*estimator)->method->name);
@@ -340,7 +343,7 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_c
   return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' gave numbers that are not finite on these data", m->method);
 }
 
-/* What of the input decides the result, in the form that the method uses. */
+/* The part of the input that decides the result, in the form that the method uses. */
 static blica_input used_input(const bl_problem *p, const bl_estimator *e) {
   if (e->method->needs_rows) return (blica_input){.data = p->data};
   return e->wants_counts ? (blica_input){.counts = p->counts} : (blica_input){.cor = p->cor};

@@ -29,7 +29,7 @@ static bool has_column(int n, int k, const double *a, const double *b) {
   return false;
 }
 
-/* The same mixing matrix up to order, sign and scale of the columns. */
+/* Whether two mixing matrices are equal up to order, sign and scale of the columns. */
 static bool same_mixing(int n, int k, const double *a, const double *b) {
   for (int j = 0; j < k; j++)
     if (!has_column(n, k, a + (size_t)n * j, b) || !has_column(n, k, b + (size_t)n * j, a)) return false;
@@ -171,7 +171,7 @@ static void record_seconds(bl_start *s) {
     s->record.seconds_near = s->trace_seconds[i];
 }
 
-/* From its first point to its end, or its end from a checkpoint. */
+/* Runs a start from its first point to its end, or takes its end from a checkpoint. */
 static blica_status run_start(bl_start *s) {
   start_end end = {&s->record, s->theta, s->all->size};
   blica_status status;
@@ -255,7 +255,7 @@ static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) 
   if (s->all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, pass_start, &end);
 }
 
-/* What the ranks found from start `first` on, to all, and into the checkpoint. */
+/* Sends what the ranks found, from start `first` on, to all ranks, and stores it in the checkpoint. */
 static blica_status exchange(blica_ctx *ctx, const bl_split *split, bl_multistart *all, int first) {
   blica_status status;
   BL_OWNED blica_start *record = NULL;

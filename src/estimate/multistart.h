@@ -56,8 +56,7 @@ struct bl_start {
 blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_report *fit);
 /* More work on the best start, which becomes the recorded result; the records of the starts stay as compared. */
 blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
-/* The same for work that leads the best start to its end where it was ended as a duplicate: its record becomes that of
- * its end. */
+/* Continues the best start to its own end if it was ended as a duplicate; its record becomes that of its end. */
 blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
 void bl_multistart_free(bl_multistart *all);
 

@@ -16,7 +16,7 @@ struct bl_npz_reader {
   char *path;
 };
 
-/* What the directory says of an array. */
+/* The entry of an array in the directory. */
 typedef struct {
   const char *name; /* of the file in the archive, not ended by zero */
   size_t name_bytes;

@@ -290,7 +290,7 @@ const char *bl_checkpoint_path(const bl_checkpoint *c) {
   return c->path;
 }
 
-/* What rank 0 found, for all. */
+/* What rank 0 found on the disk, which all ranks must know. */
 typedef struct {
   bool found;
   uint64_t size;

@@ -50,20 +50,20 @@ void bl_pass_int(bl_serializer *io, int *value, int least, int most); /* within 
 
 typedef enum { BL_STAGE_NONE = 0, BL_STAGE_BETWEEN = 1, BL_STAGE_OVER = 2 } bl_stage_kept;
 
-/* What is kept of it. */
+/* Says whether the checkpoint has the stage's result, its state in between, or nothing. */
 bl_stage_kept bl_stage_find(const bl_stage *stage);
 /* Passes what is kept into the fields; the stage must have been found. */
 blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
-/* The stage is over with this result; stages below are forgotten. A failure (memory) leaves what was kept before and is
- * a warning at the next write; the fit goes on. */
+/* Marks the stage as over, stores its result and drops the stages below it. If memory is out, the checkpoint keeps what
+ * it had, the next write warns, and the fit continues. */
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
-/* The same for what does not hang on how far the work came: it is kept even when the time is over before the work
- * begins. */
+/* As bl_stage_over, for a result that does not depend on how far the work came: it is kept even when time is up before
+ * the work begins. */
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 
-/* The same for a result with a point [size]. */
+/* As bl_stage_over, for a result with a point x [size]. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
-/* The result and its point. */
+/* As bl_stage_load, for a result with a point x [size]. */
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
                               size_t size);
 

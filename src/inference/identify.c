@@ -281,8 +281,8 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
   return BLICA_OK;
 }
 
-/* By the ends of the spectrum first when that is faster; else, or where they do not decide, by the whole spectrum of
- * the information, which is computed again. */
+/* Finds the rank by the ends of the spectrum if that is faster; else, or if they do not decide, by the whole spectrum
+ * of the information, which is computed again. */
 static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl_layout *layout,
                               const item_order *items, const double *theta, double *info, size_t p, size_t ends_from,
                               blica_identification *out) {

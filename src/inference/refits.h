@@ -22,7 +22,7 @@ bool bl_optimum_twins(const bl_rows *rows, int *first, int *second);
 
 enum { BL_DRAWS_LEAST = 20 }; /* fewer finished draws are not used */
 
-/* What is known of each draw, columns matched to the model's: [n,k], [k,u], [k,u], [planes], [planes,u]. */
+/* The parts of a draw, columns matched to those of the model: [n,k], [k,u], [k,u], [planes], [planes,u]. */
 enum { BL_DRAWN_MIXING, BL_DRAWN_LOG_VARIANCES, BL_DRAWN_MEANS, BL_DRAWN_CUTS, BL_DRAWN_THRESHOLDS, BL_DRAWN_PARTS };
 
 /* Standard deviations over draws of these parts, where error is not NULL, and the share of draws in which a column

@@ -120,7 +120,7 @@ static bool shifted(const blica_assessment *a) {
   return a->margin_p <= STRONG && (a->margin_size > SHIFTED || fabs(a->margin_shift) > SHIFTED_ONE);
 }
 
-/* What to try: the item with the largest residuals, and the threshold that is furthest off. */
+/* Says what to try: names the item with the largest residuals, and the threshold that is furthest off. */
 static void advice(const blica_assessment *a, bool close, char *text, size_t size) {
   int worst = 0;
   size_t at = 0;

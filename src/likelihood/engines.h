@@ -59,7 +59,7 @@ typedef struct {
 } bl_want;
 
 enum { BL_TASK_ROWS = 512 }; /* patterns of a task: enough to share prefixes, few enough to share work */
-/* For one thread. */
+/* Makes the workspace of one thread. */
 blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, bl_workspace **out);
 blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l,
                                  bl_workspace *workspace); /* adds what scores need */

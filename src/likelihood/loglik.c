@@ -163,7 +163,7 @@ static blica_status by_ep(work *w) {
   return BLICA_OK;
 }
 
-/* What the first value and its error take, in the units of LARGEST_WORK: the nodes of a grid grow with the loadings,
+/* The work for the first value and its error, in the units of LARGEST_WORK: the nodes of a grid grow with the loadings,
  * to the power of k. Expectation propagation counts as 0. */
 static blica_status least_work(const work *w, blica_engine engine, const int *segment, double *units) {
   BL_OWNED double *mean = NULL, *loading = NULL;

@@ -297,7 +297,7 @@ static bl_ep ep_of(const bl_posterior *p, double *work) {
                  .work = work};
 }
 
-/* By how much the second order may be added. */
+/* The share of the second order that may be added. */
 static double admissible(int k, const double *cov, const double *add) {
   double share = 1.0;
   for (int l = 0; l < k; l++)

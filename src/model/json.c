@@ -125,7 +125,7 @@ static bool parse_name(parser *p, const bl_json *object, bl_json *v) {
   if (!v->name) return false;
   const bl_json *other = object + 1;
   for (size_t i = 0; i < object->count; i++, other += other->span)
-    if (strcmp(other->name, v->name) == 0) return refuse(p, "a name is there twice");
+    if (strcmp(other->name, v->name) == 0) return refuse(p, "a name occurs twice");
   if (skip_blank(p) != ':') return refuse(p, "a colon is expected");
   p->at++;
   return true;

@@ -32,7 +32,7 @@ typedef struct {
 blica_status bl_json_parse(blica_ctx *ctx, const char *path, const char *text, size_t length, bl_json **out);
 /* The member of that name; NULL when the object lacks it, or `object` is no object or NULL. */
 const bl_json *bl_json_member(const bl_json *object, const char *name);
-/* What a string says; NULL for all else. */
+/* The text of a string; NULL for any other value. */
 static inline const char *bl_json_string(const bl_json *value) {
   return value && value->kind == BL_JSON_STRING ? value->text : NULL;
 }

@@ -52,7 +52,7 @@ blica_status bl_model_fill_means(blica_ctx *ctx, blica_model *model, bool cuts, 
 /* Appends a note to the record of a fit; a long name is truncated. */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 
-/* What the model says of segment s: the diagonal of M = I + c A V A' and the thresholds
+/* Implied margins of segment s: the diagonal of M = I + c A V A' and the thresholds
  * (sqrt(c) (A mu)_i - cut_il) / sqrt(M_ii). Either output may be NULL. */
 void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [planes] */);
 

@@ -188,7 +188,7 @@ static void write_items(FILE *f, const blica_model *m) {
   putc(']', f);
 }
 
-/* What items have of their own in single segments. */
+/* Writes the cuts and rows of A that items have of their own in single segments. */
 static void write_freed(FILE *f, const blica_model *m) {
   const char *before = ",\n\"free\":[\n {";
   if (!m->freed || !m->own_cuts) return;

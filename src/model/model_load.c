@@ -253,7 +253,7 @@ static blica_status read_choice(const bl_json_reader *r, const char *where, cons
                      text ? text : "");
 }
 
-/* What items have of their own in single segments. */
+/* Reads the cuts and rows of A that items have of their own in single segments. */
 static blica_status read_freed(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   if (!bl_json_is(value, BL_JSON_ARRAY)) return bl_json_bad(r, "free is %s, not an array", bl_json_type(value));
   MUST(bl_alloc(r->ctx, (size_t)m->n * (size_t)m->u, &m->freed));
@@ -275,7 +275,8 @@ static blica_status read_freed(const bl_json_reader *r, const bl_json *value, bl
   return BLICA_OK;
 }
 
-/* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
+/* Reads members that may be missing: then every segment has as many rows, cuts are 0, and thresholds are those that the
+ * model implies. */
 static blica_status read_defaulted(const bl_json_reader *r, const bl_json *root, blica_model *m) {
   size_t u = (size_t)m->u, planes = (size_t)m->planes;
   const bl_json *link = bl_json_member(root, "link"), *samples = bl_json_member(root, "samples"),

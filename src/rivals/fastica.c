@@ -15,7 +15,7 @@
 
 static const double LEAST_VARIANCE = 1e-6; /* of a component that is constant in a segment; 1 over all rows */
 
-/* What the starts share. */
+/* Data that all starts share. */
 typedef struct {
   bl_fastica *fastica;
   double best; /* objective of the starts so far */

@@ -26,7 +26,7 @@ enum { LOSS, FRESH_LOSS, MORE }; /* numbers of a start's end that follow the par
 
 enum { SEED_WEIGHTS = 1, SEED_NOISE, SEED_FRESH }; /* what a derived seed is for */
 
-/* What one start owns. */
+/* The objects of one start. */
 typedef struct {
   bl_ivae *ivae;
   bl_ivae_layout at;

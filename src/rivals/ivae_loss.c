@@ -94,7 +94,7 @@ void bl_ivae_noise_set(bl_ivae *v, const double *eps) {
 
 /* ---- one evaluation ---- */
 
-/* What theta says of segment s; its sums begin at 0. */
+/* Takes the parameters of segment s from theta, and clears its sums. */
 static void enter_segment(bl_ivae *v, const double *theta, int s) {
   const bl_ivae_layout *at = &v->layout;
   const size_t k = (size_t)at->k, u = (size_t)at->u, width = (size_t)at->n + u, own = (size_t)at->n + (size_t)s;

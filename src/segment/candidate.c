@@ -42,7 +42,7 @@ static double model_parameters(const bl_segment *g, const bl_em *em, int states)
   return items * k + states * (g->data->n + k) - k;
 }
 
-/* What a candidate needs to go on from where it was stopped. */
+/* The state from which a stopped candidate can continue. */
 typedef struct {
   bl_em *em;
   bl_candidate *best;
@@ -151,7 +151,7 @@ void bl_candidate_free(bl_candidate *c) {
 
 /* ---- what the caller gets: the sequence, probabilities, moves ---- */
 
-/* From old to new numbers by first appearance; states that never appear come last. */
+/* number [states] <- new numbers in the order of first appearance; states that never appear come last. */
 static void number_states(int64_t rows, const int32_t *state, int states, int *number) {
   int next = 0;
   for (int s = 0; s < states; s++) number[s] = -1;

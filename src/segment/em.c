@@ -43,7 +43,7 @@ void bl_em_steps(const bl_series *series, int64_t bin, int states, const double 
   }
 }
 
-/* From log P to P over the largest of each step; returns the sum of the largest. */
+/* Turns log P into P divided by the largest P of the step; returns the sum of the logarithms of the largest. */
 static double scale_steps(int64_t steps, int states, double *step) {
   double total = 0;
   for (int64_t t = 0; t < steps; t++) {
@@ -262,8 +262,8 @@ static void mix_states(const bl_series *x, int states, const double *rows, const
   }
 }
 
-/* What the rows of a and b lose when both are replaced by their mixture. A pattern's rows are shared out among the
- * states by P and the states' sizes, whenever they came. */
+/* The log-likelihood that the rows of a and b lose when both are replaced by their mixture. The rows of a pattern are
+ * divided among the states by P and the sizes of the states, whenever they came. */
 static double cost_of(const bl_series *x, const double *log_p, const double *mixture, int states, const double *rows,
                       int a, int b) {
   double cost = 0;

@@ -155,7 +155,7 @@ static blica_status list_codes(blica_ctx *ctx, bl_emission *e) {
   return bl_alloc_for(ctx, e, bl_mul(2 * (size_t)all->count, (size_t)e->threads), &e->table);
 }
 
-/* The same keys in the same order as those of the series, read as levels. */
+/* Makes the patterns of the series once more, as levels; they have the same keys in the same order. */
 static blica_status make_levels(blica_ctx *ctx, const blica_data *data, bl_emission *e) {
   if (!bl_coding_ordinal(e->series->coding)) return BLICA_OK;
   return bl_patterns_make(ctx, data, e->series->items, e->series->coding, NULL, true, &e->levels);

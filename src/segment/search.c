@@ -210,7 +210,7 @@ done:
   return status;
 }
 
-/* From steps of several rows to single rows. */
+/* Turns states of steps of several rows into states of single rows. */
 static blica_status to_rows(heldout *h, int f, bl_states *x) {
   blica_status status = BLICA_OK;
   bl_em *em = &h->fold[f].em;
@@ -244,7 +244,8 @@ static blica_status refine(heldout *h, int states) {
 
 /* ---- the choice ---- */
 
-/* From one more than the steps ask for down to where fewer states are clearly worse: *low to *high are refined. */
+/* Refines numbers of states, from one more than the steps ask for down to where fewer are clearly worse; these are *low
+ * to *high. */
 static blica_status refine_range(heldout *h, int *low, int *high) {
   const int first = best_of(h, 1, h->most);
   int best;

@@ -64,7 +64,7 @@ BL_OPTION_TABLE(segment, segment_table)
 
 /* ---- checks ---- */
 
-/* What can be refused before the rows are gone through. */
+/* Refuses options that do not fit the data, before the rows are read. */
 static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o) {
   MUST(bl_data_plain(ctx, data, "the search for segments", true));
   if (data->u != 1)
@@ -82,8 +82,8 @@ static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const bli
                    least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
   if (o->split > data->rows / 4)
     return bl_fail(ctx, BLICA_ERR_DATA,
-                   "split is %lld: every second block of so many rows is held out, and there are "
-                   "%lld rows; give at most %lld",
+                   "split is %lld rows, but the data have %lld rows, and every second block is held out; give at most "
+                   "%lld",
                    (long long)o->split, (long long)data->rows, (long long)(data->rows / 4));
   return BLICA_OK;
 }

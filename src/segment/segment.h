@@ -32,7 +32,7 @@ void bl_chain_best(const bl_chain *chain, int64_t steps, const double *log_p, in
 
 /* ---- states (chain.c), learned by expectation-maximisation (em.c) ---- */
 
-/* What the states are known by: the expected pair counts of each, and how they follow each other. */
+/* States: the expected pair counts of each, and the chain by which they follow each other. */
 typedef struct {
   int states;
   size_t cells;
@@ -42,7 +42,7 @@ typedef struct {
   double loglik; /* of the rows, at the parameters before the last M-step */
 } bl_states;
 
-/* What is the same for all runs. */
+/* Data and options that all runs share. */
 typedef struct {
   const bl_series *series;
   bl_emission *emission;
@@ -56,16 +56,16 @@ typedef struct {
   bl_stage stage; /* of the whole call */
 } bl_em;
 
-/* In place of log P of a step that is impossible in a state. */
+/* Replaces log P of a step that is impossible in a state. */
 #define BL_LEAST_LOG (-600.0)
 
 /* Zeros, with a log-likelihood of -infinity; bl_free frees them. */
 blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states **out);
 blica_status bl_states_copy(blica_ctx *ctx, const bl_states *from, bl_states **out); /* a deep copy */
-/* Between states of the same number and cells. */
+/* Copies states of the same number and cells. */
 void bl_states_assign(bl_states *to, const bl_states *from);
 
-/* For checkpoints: states, and the number of rounds until then. */
+/* What a checkpoint stores: states, and the number of rounds until then. */
 typedef struct {
   bl_states *states;
   bl_em *em;
@@ -81,7 +81,7 @@ blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_sta
 /* Rounds with states that follow from their own counts, until the log-likelihood grows by less than `gain` or rounds
  * are over. */
 blica_status bl_em_run(blica_ctx *ctx, bl_em *em, int rounds, double gain, bl_states *states);
-/* From steps of several rows to single rows. */
+/* Turns states of steps of several rows into states of single rows. */
 void bl_states_to_rows(bl_states *states);
 
 /* States of a first clustering: runs of rows by k-means of their scores' means and products or, when states never
@@ -102,8 +102,8 @@ typedef struct {
   int64_t bin;      /* rows per step */
 } bl_search;
 
-/* From more states than `most` down to one, by starts clusterings; keeps the best of each number. `least`: the smallest
- * number of states that is wanted. */
+/* Searches from more states than `most` down to one, from `starts` clusterings, and keeps the best of each number.
+ * `least`: the smallest number of states that is wanted. */
 blica_status bl_search_run(blica_ctx *ctx, bl_em *em, const blica_segment_options *options, int least, int most,
                            bl_search *search);
 void bl_search_free(bl_search *search);

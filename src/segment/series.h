@@ -55,7 +55,7 @@ blica_status bl_series_counts(blica_ctx *ctx, const bl_series *series, int state
 /* The share of ones of item i in state s, with `prior` rows of all states together added, so that no state is without
  * rows. */
 double bl_series_share(const bl_series *series, int states, const double *stat, int s, double prior, int i);
-/* The same for the table of items i < j: shares n11, n10, n01, n00. */
+/* As bl_series_share, for the table of items i < j: shares n11, n10, n01, n00. */
 void bl_series_table(const bl_series *series, int states, const double *stat, int s, double prior, int i, int j,
                      double share[4]);
 
@@ -78,21 +78,22 @@ void bl_level_scores(const bl_series *series, const bl_patterns *levels, int sta
 
 typedef struct bl_emission bl_emission;
 
-/* For the series of these data, which it borrows. */
+/* Makes it for the series of these data; borrows the series. */
 blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_series *series, bl_emission **out);
 void bl_emission_free(bl_emission *emission);
 
 /* Free parameters that a state has of its own when it follows from its counts alone. */
 int bl_emission_parameters(const bl_emission *emission);
 
-/* From each state's own statistics [S,cells], to which those of all rows are added with the weight of a few rows.
- * log_p is patterns rows of S. */
+/* Computes log_p (patterns rows of S) from the statistics [S,cells] of each state, to which those of all rows are added
+ * with the weight of a few rows. */
 blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *emission, int states, const double *stat, double *log_p);
 
-/* From a model with one segment per state: its correlations, with the thresholds of the state's counts. */
+/* Computes log_p from a model with one segment per state: its correlations, with the thresholds of the counts of each
+ * state. */
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *emission, const blica_model *model, double *log_p);
 
-/* What computed the probabilities under a model: grid or ep. */
+/* The engine that computed the probabilities under a model: grid or ep. */
 blica_engine bl_emission_engine(const bl_emission *emission);
 
 #endif

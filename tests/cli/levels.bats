@@ -24,7 +24,7 @@ refuses() {
   refuses "'often' is not one of its levels never<rarely" o.csv --levels "mood=never<rarely,sleep=1<2<3"
   refuses "there is no column 'moods'" o.csv --levels "moods=never<rarely"
   refuses "column 1 ('mood'): 'never' is not a whole number" o.csv --ordinal
-  refuses "the level 'never' is there twice" o.csv --levels "mood=never<never,sleep=1<2<3"
+  refuses "the level 'never' occurs twice" o.csv --levels "mood=never<never,sleep=1<2<3"
   (echo a,b,segment; for i in $(seq 200); do echo $i,$((i % 3)),s; done) > many.csv
   refuses "more than 100 values" many.csv --ordinal
   (echo a,b,segment; for i in $(seq 20); do echo 1,$((i % 3)),s; done) > constant.csv

@@ -133,7 +133,7 @@ def test_labels_that_cannot_be_written_are_zero_and_one(drawn):
     (lambda x: x, {"levels": [0, 1]}, "value 2 is not one of its levels 0<1"),
     (lambda x: x, {"levels": ["a", "b", "c"]}, "a number is not one of its levels a<b<c"),
     (lambda x: x, {"levels": {"mood": [0, 1, 2]}}, "there is no column 'mood'"),
-    (lambda x: x, {"levels": [0, 1, 1]}, "'1' is there twice"),
+    (lambda x: x, {"levels": [0, 1, 1]}, "'1' occurs twice"),
     (lambda x: x, {"levels": "abc"}, "give a list of levels"),
     (lambda x: x, {"ordinal": True, "binarize": 1}, "leave ordinal, levels and numeric out"),
     (lambda x: x.astype(str) + "x", {"ordinal": True}, "'0x' is not a whole number"),

@@ -69,7 +69,7 @@ test_that("levels that cannot be are refused", {
   expect_error(blica_count(numbers, levels = 0:1), "value 2 is not one of its levels 0<1")
   expect_error(blica_count(numbers, levels = c("a", "b", "c")), "a number is not one of its levels a<b<c")
   expect_error(blica_count(numbers, levels = list(mood = 0:2)), "there is no column 'mood'")
-  expect_error(blica_count(numbers, levels = c(0, 1, 1)), "is there twice")
+  expect_error(blica_count(numbers, levels = c(0, 1, 1)), "occurs twice")
   expect_error(blica_count(as.data.frame(lapply(numbers, factor))), "make it an ordered factor")
   expect_error(blica_count(matrix(1:400, 200), ordinal = TRUE), "from 2 to 100 can be used", class = "blica_error")
 })

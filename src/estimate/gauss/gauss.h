@@ -75,8 +75,8 @@ double bl_evaluate(bl_evaluator *e, const double *theta, double *gradient);
 /* D of item i in segment s (docs/method.md, equation 21). */
 double bl_coarseness(const blica_cor *cor, int s, int i);
 
-/* What ordinal items show of their scales: sum over items and segments of precision/2 (log_scale - 1/2 log M_s,ii -
- * d_i)^2, d_i being the best constant. Observations and their precisions are [n,u]. */
+/* The term of the scales that ordinal items show: sum over items and segments of precision/2 (log_scale - 1/2 log
+ * M_s,ii - d_i)^2, d_i being the best constant. Observations and their precisions are [n,u]. */
 typedef struct {
   bl_layout layout;
   const double *log_scale;
@@ -217,7 +217,7 @@ bool bl_is_rare(const blica_cor *cor); /* whether any segment gives its tables a
 
 /* ---- margins (margins.c; equation 33) ---- */
 
-/* What the shares of ones tell about A and v where cuts are common to all segments. */
+/* The term of the margins: the shares of ones inform about A and v when all segments have the same cuts. */
 typedef struct bl_margins bl_margins;
 /* Borrows gauss. Items that are freed [n,u] in a segment have cuts of their own there, which tell nothing; NULL: none
  * is. Free with bl_free. */
@@ -242,7 +242,7 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
 size_t bl_level_tables_size(const bl_level_tables *tables); /* of theta */
 /* The value f at theta and its gradient. */
 double bl_level_tables_eval(bl_level_tables *tables, const double *theta, double *gradient);
-/* Between theta and the mixing matrix, variances, means and cuts of a model. */
+/* Copies mixing matrix, variances, means and cuts from a model to theta, and back. */
 void bl_level_tables_take(const blica_model *model, double *theta);
 void bl_level_tables_give(const double *theta, blica_model *model); /* from theta to the model */
 

@@ -44,7 +44,7 @@ void bl_arrow_free(bl_arrow *a); /* its memory; the struct is the caller's */
 bool bl_arrow_inform(bl_arrow *a, const bl_criterion *criterion, const double *theta);
 /* The factors of the matrix, from which it can be solved; false where it is not positive definite. */
 bool bl_arrow_factor(bl_arrow *a);
-/* From the factors, which are overwritten: the traces of the inverse over A and over the local parameters. */
+/* Computes the traces of the inverse over A and over the local parameters from the factors, and overwrites these. */
 bool bl_arrow_traces(bl_arrow *a, double *trace_mixing, double *trace_local);
 
 /* Damped steps of Fisher's scoring from theta until the gradient is below tolerance * max(1,|f|) and no longer falls.
@@ -62,7 +62,7 @@ typedef struct {
   bool stopped; /* by the hook */
 } bl_scoring_result;
 bool bl_scoring_fits(const bl_layout *layout); /* whether its matrix, of (n k)^2, is not too large */
-/* From theta, which holds the best point on return. */
+/* Minimises the criterion from theta, which holds the best point on return. */
 blica_status bl_scoring(blica_ctx *ctx, const bl_criterion *criterion, bl_evaluator *e, double *theta,
                         const bl_scoring_options *options, bl_scoring_result *result);
 
@@ -76,12 +76,12 @@ typedef struct {
   void (*apply)(void *own, double *g);         /* g <- H0 g */
   bool scores; /* as good as the information and as cheap as an evaluation or two: it pays to build it in every step */
 } bl_preconditioner;
-/* By the whole information: small problems with priors, no free scales. */
+/* Preconditions by the whole information: for small problems with priors, without free scales. */
 blica_status bl_precondition_whole(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out);
 bool bl_precondition_whole_fits(const bl_criterion *criterion); /* whether it serves */
 /* The one that suits the criterion: with free scales by columns of A with their log-variances, else by rows or none. */
 blica_status bl_preconditioner_make(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out);
-/* By rows of A and the covariances of the sources: few sources of many items, no free scales. */
+/* Preconditions by rows of A and covariances of the sources: for few sources of many items, without free scales. */
 blica_status bl_precondition_rows(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out);
 bool bl_precondition_rows_fits(const bl_layout *layout); /* whether it serves */
 

@@ -82,7 +82,7 @@ BL_INLINE V evaluate(int n, int k, CORRELATIONS c, const V *noise, parts *p) {
   return value;
 }
 
-/* From dF/dpsi and dF/dB to the gradient by A [n,k], summed over lanes, and by log v and log q. */
+/* Turns dF/dpsi and dF/dB into the gradient by A [n,k], summed over lanes, and by log v and log q. */
 BL_INLINE void chain(int n, int k, const double *a, bool free_scales, V weight, parts *p, double *mixing, V *local) {
   for (int i = 0; i < n; i++) p->row[i] *= p->d[i] * p->d[i];
   for (int j = 0; j < k; j++)

@@ -213,7 +213,7 @@ static double pair_term(const bl_level_tables *t, segment_workspace *r, int i, i
   return t->weight * value;
 }
 
-/* From derivatives by M, sigma and t to those by A, log v, the means and the cuts of the segment. */
+/* Turns derivatives by M, sigma and t into those by A, log v, the means and the cuts of the segment. */
 static void chain(const bl_level_tables *t, int s, segment_workspace *r, double *out) {
   const int n = t->n, k = t->k;
   const double *a = t->theta, *mean = a + (size_t)n * k + (size_t)k * t->u + (size_t)k * s,

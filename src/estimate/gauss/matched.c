@@ -9,7 +9,7 @@
 #include "estimate/gauss/rounds.h"
 #include "model/model.h"
 
-/* What the fit borrows. */
+/* The terms of a fit, which borrows them. */
 typedef struct {
   bl_gauss *gauss;
   bl_tables *tables;
@@ -37,7 +37,7 @@ static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, bl_cri
   return BLICA_OK;
 }
 
-/* What the margins of ordinal items say of their scales. */
+/* Adds the term of the scales of ordinal items, if there are any. */
 static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_criterion *c, parts *p) {
   const blica_cor *cor = problem->cor;
   const size_t count = (size_t)cor->n * (size_t)cor->u;

@@ -63,7 +63,7 @@ static void factor(int k, double precision, double *matrix, double *diagonal /* 
   for (int i = 0; i < k; i++) matrix[(size_t)i * (size_t)(k + 1)] = sqrt(fmax(diagonal[i], LEAST * most));
 }
 
-/* What segment s says of the sources' covariances. */
+/* Computes the information of segment s about the covariances of the sources. */
 static void prepare_segment(int64_t s, int thread, void *user) {
   by_rows *p = user;
   const bl_point at = bl_gauss_point(p->criterion->gauss, p->theta, (int)s);

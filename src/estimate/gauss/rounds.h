@@ -53,8 +53,8 @@ typedef struct {
 } bl_run;
 blica_status bl_run_open(bl_start *start, bl_run *run); /* becomes start->own */
 void bl_run_close(bl_run *run);
-/* From its point to its end: relative gradient at most the tolerance, or the record says why not. near: the point is
- * thought to be near a solution. */
+/* Minimises from the point of the start until the relative gradient is at most the tolerance; else the record says why
+ * it stopped. near: the point is thought to be near a solution. */
 blica_status bl_run_minimise(bl_run *run, double tolerance, bool near);
 
 /* ---- for learning the scales of the priors (average.c) ---- */

@@ -138,9 +138,9 @@ static blica_status average_round(bl_run *r, bl_average *average, double toleran
   return learning_round(r, tolerance);
 }
 
-/* The same with the log-variances averaged over: their second moments are those of the prior. Where less than half of
- * their width counts, one pair of points and one round are enough, and without an average A would shrink a little more
- * in every round. */
+/* Learns the priors with the log-variances averaged over: their second moments are those of the prior. Where less than
+ * half of their width counts, one pair of points and one round are enough, and without an average A would shrink a
+ * little more in every round. */
 static blica_status learn_by_average(bl_run *r) {
   blica_status status;
   bl_criterion *c = &r->fit->criterion;

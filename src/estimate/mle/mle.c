@@ -258,8 +258,8 @@ done:
   return status;
 }
 
-/* What expectation propagation lacks, to m->loglik: measured on a sample of rows, three standard errors of that being
- * the error. */
+/* Adds the error of expectation propagation to m->loglik. It is measured on a sample of rows; three of its standard
+ * errors are the error that is left. */
 static blica_status add_lack(run *r, const double *theta) {
   bl_mle *m = r->m;
   const bl_params params = bl_mle_params(m, theta);

@@ -53,7 +53,7 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
 }
 /* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);
-/* What f adds to -weight log-likelihood, without a tilt; adds its gradient unless that is NULL. */
+/* The terms of f beside -weight log-likelihood and the tilt; adds their gradient unless that is NULL. */
 double bl_mle_penalty(const bl_mle *m, const double *theta, double *gradient);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
@@ -99,7 +99,7 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
  * for each segment. */
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
 void bl_information_free(bl_information *information);
-/* At theta. BLICA_ERR_INTERRUPTED when a stop was requested. */
+/* Computes the matrix at theta and factors it. BLICA_ERR_INTERRUPTED when a stop was requested. */
 blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
 

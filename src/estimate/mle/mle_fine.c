@@ -56,7 +56,7 @@ static double evaluate(bl_mle *m, const bl_accuracy *accuracy, const double *the
   return value;
 }
 
-/* What two gradients differ in; the first is overwritten. */
+/* The size of the difference of two gradients; overwrites the first. */
 static double difference(const bl_mle *m, const double *theta, double *a, const double *b, double value) {
   for (size_t i = 0; i < m->size; i++) a[i] -= b[i];
   return bl_mle_slope(m, theta, a, value);

@@ -28,7 +28,7 @@ typedef struct {
   bl_table table;
 } bl_influence;
 
-/* For n items; the coding, which may be NULL, is borrowed. bl_free frees it. */
+/* Makes it for n items; borrows the coding, which may be NULL. bl_free frees it. */
 blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bl_statistics kind,
                                bl_influence **out);
 
@@ -38,7 +38,7 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
 void bl_influence_describe(const blica_counts *counts, int s, const double *rho, const double *t, const double *margin,
                            bl_influence *f);
 
-/* What the row of levels x [n] changes, psi [statistics]. */
+/* Sets psi [statistics] to the influence of the row of levels x [n]. */
 void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi);
 
 #endif

@@ -130,7 +130,7 @@ static void gather(job *b, int s, int taken) {
   }
 }
 
-/* By how much the spread of the units of segment s around their own mean is too small; *count: of them. */
+/* The factor count / (count - 1) by which the spread of the units of segment s around their own mean is too small. */
 static double around_mean(const job *b, int s, double *count) {
   int64_t first;
   *count = b->rows->unit_first ? (double)bl_units(b->rows, s, &first) : b->rows->size[s];
@@ -228,7 +228,7 @@ static void products(const job *b, const double *x, size_t rows, int taken, doub
   bl_dgemm('T', 'N', taken, taken, (int)rows, alpha, x, (int)rows, x, (int)rows, beta, b->gram, taken);
 }
 
-/* What the units of segment s add to trace, square and shared. */
+/* Adds the units of segment s to trace, square and shared. */
 static void add_moments(job *b, int s, int most) {
   const double *w = b->w + b->count * (size_t)s, *v = b->v + b->count * (size_t)s, *e = b->e + b->count * (size_t)s;
   double all, part = 0, projected = 0;

@@ -18,7 +18,7 @@ typedef struct {
   double *cell; /* rows of one table */
 } bl_pooled;
 
-/* For counts of the columns of n items; bl_free frees it. */
+/* Makes it for counts of the columns of n items; bl_free frees it. */
 blica_status bl_pooled_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bool shrunk, bl_pooled **out);
 
 /* Margins of the counts; constant items do not count. */

@@ -23,7 +23,7 @@ blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *infl
  * last. */
 int bl_units_read(const bl_units_reader *reader, int s, int64_t *at);
 
-/* What the scores of the units of a segment add up to. */
+/* Sums over the units of a segment of their scores. */
 typedef struct {
   double units;    /* sum of the squared sizes */
   double *sum;     /* [m] of scores. It owns the other arrays */
@@ -74,7 +74,7 @@ void bl_row_scores_lags(const bl_units_reader *reader, int s, const double *weig
                         double *score, double *z, double *lag);
 /* The items of segment s, standardised, into sums; x [n, rows of the segment] is workspace. */
 void bl_lag_items(const bl_rows *rows, int s, double *x, bl_lag_sums *sums);
-/* From the sums [u] of all segments. */
+/* Computes the dependence from the sums [u] of all segments. */
 bl_dependence bl_dependence_of(const bl_rows *rows, const bl_lag_sums *sums);
 
 #endif

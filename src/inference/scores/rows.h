@@ -52,7 +52,8 @@ static inline int bl_levels(const blica_coding *coding, int i) {
   return bl_plane(coding, i + 1) - bl_plane(coding, i) + 1;
 }
 
-/* What the margins of ordinal items say beside their thresholds: how the scale of each changes over u segments. */
+/* The number of statistics in the margins of ordinal items beside their thresholds: changes of their scales over u
+ * segments. */
 static inline int64_t bl_scale_statistics(const blica_coding *coding, int n, int u) {
   int64_t count = 0;
   for (int i = 0; i < n; i++) count += bl_levels(coding, i) > 2 ? u - 1 : 0;

@@ -294,7 +294,7 @@ static void weigh(const job *b, int s, int only, const workspace *r, const doubl
   weigh_items(b, s, r, x, y);
 }
 
-/* What closed_pairs needs of segment s. */
+/* Prepares closed_pairs for segment s. */
 static void close(const job *b, int s, const workspace *r) {
   const blica_model *m = b->model;
   const closed_form *f = &r->closed;

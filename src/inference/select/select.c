@@ -37,7 +37,7 @@ static const blica_option select_table[] = {
     BL_ROW(SELECT(references), BLICA_OPT_INT, "100", 20, 1e6, NULL, "COUNT",
            "Data sets of independent items with the same margins in every segment, for parallel analysis."),
     BL_ROW(SELECT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
-           "Seed of the division and of the reference data. The same seed gives the same numbers."),
+           "Seed of the folds and of the reference data sets. The same seed gives the same numbers."),
 };
 
 BL_OPTION_TABLE(select, select_table)
@@ -324,8 +324,8 @@ static double unit_of(const job *b, int folds) {
   return fmax(1, held) * (0.5 * b->rows->n * (b->rows->n - 1));
 }
 
-/* From scores [terms,highest+1] to their means over `unit`, errors of their differences from the best, and the smallest
- * k within one error of it. */
+/* Computes the means over `unit` of scores [terms,highest+1] and the errors of their differences from the best. Returns
+ * the smallest k within one error of the best. */
 static int within_one_error(const job *b, const double *score, size_t terms, double unit, double *mean, double *se) {
   int best = 0;
   for (int k = 0; k <= b->highest; k++) {
@@ -360,7 +360,7 @@ static void choose(job *b) {
   o->by_bic = smallest(o->bic, b->lowest, b->highest);
 }
 
-/* What k sources leave of the gain over independent items that the best number has. */
+/* The share of the best number's gain over independent items that k sources miss. */
 static double share_left(const job *b, int k) {
   const double *gain = b->out->heldout;
   double best = gain[0];

@@ -14,7 +14,7 @@ typedef struct {
   double *slope, *score, *before, *information; /* [pairs,k], [k], [k] the step before, [k,k] */
 } bl_heldout;
 
-/* For the rows of a model with k sources. */
+/* Makes the workspace for rows of a model with k sources. */
 blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_heldout **out);
 void bl_heldout_free(bl_heldout *heldout);
 BL_AUTO_FREE(bl_heldout)

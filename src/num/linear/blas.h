@@ -165,7 +165,7 @@ int bl_dorgqr(int m, int n, int k, double *a, int lda, const double *tau); /* Q 
 int bl_dgesvd(int m, int n, double *a, int lda, double *values);           /* singular values */
 /* Eigenvalues of a symmetric matrix, ascending; jobz 'V': vectors over a too. By QR steps. */
 int bl_dsyev(char jobz, char uplo, int n, double *a, int lda, double *values);
-/* The same by division into halves. */
+/* As bl_dsyev, by the method of division into halves. */
 int bl_dsyevd(char jobz, char uplo, int n, double *a, int lda, double *values);
 /* Eigenvalues first..last (1 is the least), *found of them, with their vectors in z; support is [2 n]. */
 int bl_dsyevr(char uplo, int n, double *a, int lda, int first, int last, int *found, double *values, double *z, int ldz,

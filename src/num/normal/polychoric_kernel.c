@@ -115,7 +115,7 @@ BL_INLINE void add_terms(const tables *t, int terms, int h, int k, int width, bl
   }
 }
 
-/* The same for any width up to 5. */
+/* As add_terms, for any width up to 5. */
 static void add_series(const tables *t, int terms, int h, int k, int width, bl_v *sum) {
   switch (width) {
   case 1:

@@ -34,7 +34,7 @@ static inline size_t bl_grid_work(int n, int edges, int k) {
   return (3 * ((size_t)n + (size_t)edges) + (size_t)k + 2) * BL_GRID_CHUNK;
 }
 
-/* What the spacing depends on: the bandwidth of the integrand in each source. */
+/* The bandwidth of the integrand in each source, which decides the spacing. */
 void bl_grid_band(int n, int k, const double *loading, double *band /* [k] */);
 /* Spacing and reach for an absolute error of about `error` in each probability; returns the number of nodes. As long as
  * band and error stay, so do the nodes, and the probabilities are smooth functions of mean and loading. */

@@ -87,7 +87,7 @@ static void sandwich(int n, const double *l, double *x) {
   bl_dtrsm('R', 'U', 'T', 'N', n, n, 1, l, n, x, n);
 }
 
-/* From the gradient in slope and offset to that in mean and cov: first to L, then back through the
+/* Turns the gradient in slope and offset into that in mean and cov: first in L, then back through the
  * Cholesky factorisation, g_cov = sym(L^-T low(L' Lbar) L^-1) with the diagonal of low() halved. */
 static void chain(const bl_mvn_tree *tree, const double *mean, const bl_intervals *levels, bl_mvn_work *work,
                   const bl_mvn_result *result) {
@@ -162,7 +162,7 @@ static bool standardise(const bl_mvn_tree *tree, const double *mean, const doubl
   return true;
 }
 
-/* What is wanted of the kernel besides log p. */
+/* Tells the kernel what to compute besides log p. */
 static void ask(const bl_mvn_tree *tree, int64_t low, int64_t high, const bl_mvn_result *result, bl_mvn_work *work,
                 bl_sov *task) {
   const size_t n = (size_t)tree->n;

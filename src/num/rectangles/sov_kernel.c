@@ -156,7 +156,7 @@ static void leave(const bl_sov *t, int i, int bit, double scale) {
   }
 }
 
-/* From adjoints of the ends of an item's level, point by point, to those of d_i and of the edges. */
+/* Turns adjoints of the ends of an item's level, point by point, into those of d_i and of the edges. */
 static void leave_ends(const bl_sov *t, int i, int level, const bl_v *weight, double factor, const bl_v *wbar) {
   const bl_v *f = array(t, i, ARRAY_F), *phi_low = array(t, i, ARRAY_LOW), *phi_high = array(t, i, ARRAY_HIGH);
   const bl_v *p = array(t, i, ARRAY_P), *ratio_low = array(t, i, ARRAY_RATIO),

@@ -97,7 +97,7 @@ static void columns_must_be_there_in_order(void **state) {
   refused(2, (const char *const[]){"v[a<b<c]>=2", "v[a<b<c]>=1"}, "column 'v[a<b<c]>=2'");
   refused(2, (const char *const[]){"v[a<b<c]>=1", "v[a<b<d]>=2"}, "column 'v[a<b<c]>=1'");
   refused(2, (const char *const[]){"v[a<b<c]>=1", "w[a<b<c]>=2"}, "column 'v[a<b<c]>=1'");
-  refused(2, (const char *const[]){"v[a<b<a]>=1", "v[a<b<a]>=2"}, "the level 'a' is there twice");
+  refused(2, (const char *const[]){"v[a<b<a]>=1", "v[a<b<a]>=2"}, "the level 'a' occurs twice");
   refused(2, (const char *const[]){"v[a<<c]>=1", "v[a<<c]>=2"}, "a level is ''");
 }
 

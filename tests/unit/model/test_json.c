@@ -38,7 +38,7 @@ static void mistakes_are_refused_where_they_are(void **unused) {
       {"[1,]", "line 1, column 4: a value is expected"},
       {"[1 2]", "column 4: a comma or a closing bracket is expected"},
       {"[1}", "column 3: a comma or a closing bracket is expected"},
-      {"{\"a\":1,\n\"a\":2}", "line 2, column 4: a name is there twice"},
+      {"{\"a\":1,\n\"a\":2}", "line 2, column 4: a name occurs twice"},
       {"{a:1}", "column 2: the name of a member is expected"},
       {"{\"a\" 1}", "column 6: a colon is expected"},
       {"01", "a number begins with 0"},
