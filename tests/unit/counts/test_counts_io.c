@@ -246,7 +246,7 @@ static void test_bad_csv(void **state) {
   expect_csv(HEAD "s,a,b,1,2,-3,4\n", "'-3' is not a count");
   expect_csv(HEAD "s,a,b,1,2,nan,4\n", "'nan' is not a count");
   expect_csv(HEAD "s,a,b,1,2,inf,4\n", "'inf' is not a count");
-  expect_csv(HEAD "s,a,b,1,2,3,4\ns,b,a,1,2,3,4\n", "there twice");
+  expect_csv(HEAD "s,a,b,1,2,3,4\ns,b,a,1,2,3,4\n", "occurs twice");
   expect_csv(HEAD "s,a,b,1,2,3,4\ns,a,c,1,2,3,4\n", "is it cut off");
   expect_csv(HEAD "s,a,b,1,2,3,4\nt,a,a,1,0,0,3\n", "segment 't' has no row for the pair 'a', 'b'");
   expect_csv(HEAD "s,a,a,1,2,3,4\ns,a,b,1,2,3,4\n", "'a' differs from itself");
