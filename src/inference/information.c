@@ -76,7 +76,7 @@ static blica_status invert(job *b) {
   MUST(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));
   set_theta(b);
   MUST(bl_mle_order(&b->mle, b->theta));
-  MUST(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta));
+  MUST(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta, false));
   for (size_t c = 0; c < b->size; c++) {
     b->inverse[c * (b->size + 1)] = 1;
     bl_information_solve(b->mle.information, b->inverse + b->size * c);

@@ -111,6 +111,7 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
     for (int64_t r = 0; r < count; r++) workspace->weight[r] = want->weight[tree->row[t->low + r]];
     grid.weight = workspace->weight;
   }
+  if (want->scores) grid.score = workspace->score, grid.upper = workspace->upper;
   bl_grid_plan(&grid, band, accuracy->grid_error);
   grid.shift = accuracy->shift % 2 ? 0.5 : 0.0;
   for (int l = 0; l < k; l++)
@@ -196,7 +197,8 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   const bl_group *g = &l->patterns->group[t->group];
   const bl_mvn_tree *tree = l->tree[t->group];
   int64_t count = t->high - t->low;
-  const bool propagated = l->engine == BLICA_ENGINE_EP || want->scores;
+  const bool propagated =
+      l->engine == BLICA_ENGINE_EP || (want->scores && (!accuracy || l->engine != BLICA_ENGINE_GRID));
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
   const bl_intervals levels = bl_group_intervals(g, l->segment[g->segment], params, workspace->edge);

@@ -55,7 +55,7 @@ typedef struct {
   const double *weight;                /* [patterns of the group]; NULL: no gradient */
   double value;                        /* out, with weight: sum of weight log p */
   double *g_mean, *g_loading, *g_edge; /* g_edge: with more than two levels */
-  bool scores; /* of all rows, to the workspace: by expectation propagation, whatever the engine */
+  bool scores; /* of all rows, to the workspace: by the grid, or with another engine by expectation propagation */
 } bl_want;
 
 enum { BL_TASK_ROWS = 512 }; /* patterns of a task: enough to share prefixes, few enough to share work */

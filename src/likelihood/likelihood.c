@@ -229,10 +229,17 @@ static void segment_scores_task(int64_t item, int thread, void *user) {
     if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
 }
 
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_split *segments,
-                                  bl_scores_fn consumer, void *user) {
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, const bl_split *segments, bl_scores_fn consumer,
+                                  void *user) {
   blica_status status = BLICA_OK;
-  sweep w = {.ctx = ctx, .l = l, .params = params, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
+  sweep w = {.ctx = ctx,
+             .l = l,
+             .params = params,
+             .accuracy = accuracy,
+             .level = blica_simd_level(ctx),
+             .consumer = consumer,
+             .user = user};
   for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->workspace[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_split_run(ctx, segments ? segments : &l->split, segments ? segment_scores_task : scores_task, &w);

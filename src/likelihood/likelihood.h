@@ -60,14 +60,15 @@ typedef struct {
   const double *upper; /* [n,count] d log p / d upper end of the row's level, 0 without one; NULL: two levels each */
 } bl_scores;
 
-/* Scores by expectation propagation, whatever the engine: sampled scores of rare patterns would add their noise to the
- * information. Called once per task. With segments (a split of the data's segments) this rank runs the tasks of its
+/* Called once per task. With segments (a split of the data's segments) this rank runs the tasks of its
  * segments, those of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any
  * order. What the consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
-/* BLICA_ERR_INTERRUPTED when a stop was requested. */
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_split *segments,
-                                  bl_scores_fn consumer, void *user);
+/* By the grid where it is the engine, else, or with accuracy NULL, by expectation propagation: sampled scores of rare
+ * patterns would add their noise to the information. BLICA_ERR_INTERRUPTED when a stop was requested. */
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, const bl_split *segments, bl_scores_fn consumer,
+                                  void *user);
 
 /* The error of log P by expectation propagation, measured on a sample of patterns drawn by their number of rows: mean
  * of log P - log P_EP and its standard error. */

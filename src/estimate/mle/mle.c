@@ -98,7 +98,7 @@ static blica_status lbfgs_round(run *r, double *theta, double tolerance, int64_t
   *result = (bl_lbfgs_result){.value = NAN};
   if (bl_stage_find(&stage) != BL_STAGE_NONE) r->known = m->loglik = NAN;
   if (m->information && bl_stage_find(&stage) != BL_STAGE_OVER)
-    status = bl_information_make(s->ctx, m->information, m, theta);
+    status = bl_information_make(s->ctx, m->information, m, theta, true);
   if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) {
     bl_stage_freeze(&stage);
     return BLICA_OK;

@@ -99,8 +99,10 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
  * for each segment. */
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
 void bl_information_free(bl_information *information);
-/* Computes the matrix at theta and factors it. BLICA_ERR_INTERRUPTED when a stop was requested. */
-blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
+/* Computes the matrix at theta and factors it; rough: by scores of expectation propagation, which are good enough for a
+ * metric. BLICA_ERR_INTERRUPTED when a stop was requested. */
+blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta,
+                                 bool rough);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
 
 #endif

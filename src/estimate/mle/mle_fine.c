@@ -81,7 +81,7 @@ static void by_grids(bl_mle *m, const double *theta, double tolerance, bl_mle_fi
 /* Root mean square over the parameters of what a Newton step by the mean gradient moves them, in standard errors. */
 static double shift_of(bl_mle *m, const double *theta, const bl_mle_fine *f) {
   double square = 0.0, *step = f->squares;
-  if (!m->information || bl_information_make(m->ctx, m->information, m, theta) != BLICA_OK) return NAN;
+  if (!m->information || bl_information_make(m->ctx, m->information, m, theta, true) != BLICA_OK) return NAN;
   memcpy(step, f->gradient, sizeof(double) * m->size);
   bl_information_solve(m->information, step);
   for (size_t i = 0; i < m->size; i++) square += f->gradient[i] * step[i];

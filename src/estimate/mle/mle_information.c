@@ -134,7 +134,7 @@ static void eliminate(int64_t item, int thread, void *user) {
   bl_dsyrk('L', 'N', b, l, -1, side, b, 1, f->global_part + (size_t)item * b * b, b);
 }
 
-blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {
+blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta, bool rough) {
   blica_status status = BLICA_OK;
   bl_params params = bl_mle_params(m, theta);
   f->m = m;
@@ -143,7 +143,7 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   memset(f->global_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);
-  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &f->split, add_scores, f));
+  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, rough ? NULL : &m->accuracy, &f->split, add_scores, f));
   bl_split_run(ctx, &f->split, eliminate, f);
   const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->global_part, b * b};
   TRY(bl_split_exchange(ctx, &f->split, 2, lists, &sum));
@@ -199,7 +199,7 @@ blica_status bl_mle_learn_priors(blica_ctx *ctx, bl_mle *m, const double *theta,
   BL_OWNED double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));
   TRY(bl_alloc(ctx, m->size, &variance));
-  TRY(bl_information_make(ctx, m->information, m, theta));
+  TRY(bl_information_make(ctx, m->information, m, theta, true));
   for (size_t i = 0; i < m->size; i++) {
     memset(unit, 0, sizeof(double) * m->size);
     unit[i] = 1.0;

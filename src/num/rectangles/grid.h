@@ -27,11 +27,13 @@ typedef struct {
   double *g_mean;       /* [n] out, of sum weight log p */
   double *g_loading;    /* n rows of k, out */
   double *g_edge;       /* by edge, out; NULL: not wanted */
+  double *score;        /* [n (1+k), count] d log p / d (mean_i, B_i), i = 0..n-1; NULL: not wanted */
+  double *upper;        /* [n,count] d log p / d upper end, 0 where there is none; with score; NULL: not wanted */
   double *work;         /* bl_grid_work doubles, 64-byte aligned */
 } bl_grid;
 
 static inline size_t bl_grid_work(int n, int edges, int k) {
-  return (3 * ((size_t)n + (size_t)edges) + (size_t)k + 2) * BL_GRID_CHUNK;
+  return (5 * ((size_t)n + (size_t)edges) + (size_t)k + 3) * BL_GRID_CHUNK;
 }
 
 /* The bandwidth of the integrand in each source, which decides the spacing. */

@@ -14,10 +14,11 @@ enum { CHUNK_VECTORS = BL_GRID_CHUNK / BL_LANES };
 
 typedef struct {
   const bl_grid *g;
-  bl_v *z;           /* k arrays of one chunk */
-  bl_v *p;           /* by level (edge_of(i) + i + level): P_i */
-  bl_v *phi, *slope; /* by edge: density and collected adjoints of Phi */
-  bl_v *f, *fbar;    /* n + 1 each: product above a level and its adjoint */
+  bl_v *z;                  /* k arrays of one chunk */
+  bl_v *p, *hazard, *upper; /* by level (edge_of(i) + i + level): P_i, d log P_i / d mean and d upper end */
+  bl_v *phi, *slope;        /* by edge: density and collected adjoints of Phi */
+  bl_v *f, *fbar;           /* n + 1 each: product above a level and its adjoint */
+  bl_v *leaf;               /* weights of the nodes in one row */
 } chunk;
 
 static bl_v *part(bl_v *base, int i) {
@@ -33,6 +34,9 @@ static chunk make_chunk(const bl_grid *g) {
   c.slope = part(c.phi, edges);
   c.f = part(c.slope, edges);
   c.fbar = part(c.f, n + 1);
+  c.hazard = part(c.fbar, n + 1);
+  c.upper = part(c.hazard, edges + n);
+  c.leaf = part(c.upper, edges + n);
   return c;
 }
 
@@ -57,6 +61,43 @@ static void factors(chunk *c, int i) {
       low = high, below = high_below, above = high_above;
     }
     part(p, end - first)[v] = below;
+  }
+}
+
+/* What scores need of each level of item i. */
+static void hazards(chunk *c, int i) {
+  const bl_grid *g = c->g;
+  const int first = bl_edge_of(&g->levels, i), edges = bl_edge_of(&g->levels, i + 1) - first;
+  for (int level = 0; level <= edges; level++) {
+    const int at = level_at(c, i, level);
+    const bl_v *p = part(c->p, at), *low = part(c->phi, first + (level > 0 ? level - 1 : 0));
+    const bl_v *high = part(c->phi, first + (level < edges ? level : 0));
+    bl_v *hazard = part(c->hazard, at), *upper = part(c->upper, at);
+    for (int v = 0; v < CHUNK_VECTORS; v++) {
+      hazard[v] = (level == 0 ? -high[v] : level == edges ? low[v] : low[v] - high[v]) / p[v];
+      upper[v] = level < edges ? high[v] / p[v] : bl_v_all(0.0);
+    }
+  }
+}
+
+/* Adds the chunk's part of the scores of one row; f * p is the weight of each node in it. */
+static void add_scores(chunk *c, int64_t row, const bl_v *f, const bl_v *p) {
+  const bl_grid *g = c->g;
+  const int n = g->n, k = g->k;
+  const double over = 1.0 / g->p[row];
+  for (int v = 0; v < CHUNK_VECTORS; v++) c->leaf[v] = f[v] * p[v] * over;
+  for (int i = 0; i < n; i++) {
+    const int level = level_at(c, i, g->x[row * n + i]);
+    double *score = g->score + (row * n + i) * (1 + k);
+    bl_v by_mean = bl_v_all(0.0), by_upper = bl_v_all(0.0), by_loading[BL_GRID_SOURCES] = {by_mean};
+    for (int v = 0; v < CHUNK_VECTORS; v++) {
+      const bl_v h = c->leaf[v] * part(c->hazard, level)[v];
+      by_mean += h, by_upper += c->leaf[v] * part(c->upper, level)[v];
+      for (int l = 0; l < k; l++) by_loading[l] += h * part(c->z, l)[v];
+    }
+    score[0] += bl_v_sum(by_mean);
+    for (int l = 0; l < k; l++) score[1 + l] += bl_v_sum(by_loading[l]);
+    if (g->upper) g->upper[row * n + i] += bl_v_sum(by_upper);
   }
 }
 
@@ -94,7 +135,7 @@ static void add_slopes(chunk *c, int i, int level, const bl_v *weight, double fa
   }
 }
 
-/* With probabilities known: adjoints of the factors. */
+/* With probabilities known: adjoints of the factors, and scores. */
 static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
   const bl_v *f = part(c->f, i);
@@ -105,7 +146,8 @@ static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
     const bl_v *p = part(c->p, level_at(c, i, level));
     to = bl_end_of_level(g->x, g->n, i, from, high);
     if (i == g->n - 1) {
-      const double factor = g->weight[from] / g->p[from];
+      const double factor = g->weight ? g->weight[from] / g->p[from] : 0.0;
+      if (g->score) add_scores(c, from, f, p);
       add_slopes(c, i, level, NULL, factor, f);
       for (int v = 0; v < CHUNK_VECTORS; v++) fbar[v] += factor * p[v];
       continue;
@@ -125,6 +167,7 @@ static void add_gradient(chunk *c) {
   const int edges = bl_edge_of(&g->levels, g->n);
   memset(c->slope, 0, sizeof(bl_v) * CHUNK_VECTORS * (size_t)edges);
   add_adjoints(c, 0, 0, g->count);
+  if (!g->weight) return;
   for (int e = 0, i = 0; e < edges; e++) {
     const bl_v *slope = part(c->slope, e), *phi = part(c->phi, e);
     while (e >= bl_edge_of(&g->levels, i + 1)) i++;
@@ -174,7 +217,10 @@ static void sweep(const bl_grid *g, bool gradient) {
         f[r] = 0.0;
         for (int l = 0; l < k; l++) z[l * BL_GRID_CHUNK + r] = 0.0;
       }
-      for (int i = 0; i < g->n; i++) factors(&c, i);
+      for (int i = 0; i < g->n; i++) {
+        factors(&c, i);
+        if (gradient && g->score) hazards(&c, i);
+      }
       if (gradient)
         add_gradient(&c);
       else
@@ -189,9 +235,13 @@ void BL_NAME(bl_grid_run)(const bl_grid *g) {
   memset(g->p, 0, sizeof(double) * (size_t)g->count);
   sweep(g, false);
   for (int64_t r = 0; r < g->count; r++) g->p[r] = fmax(g->p[r], 1e-300);
-  if (!g->weight) return;
-  memset(g->g_mean, 0, sizeof(double) * n);
-  memset(g->g_loading, 0, sizeof(double) * n * k);
-  if (g->g_edge) memset(g->g_edge, 0, sizeof(double) * (size_t)bl_edge_of(&g->levels, g->n));
+  if (!g->weight && !g->score) return;
+  if (g->weight) {
+    memset(g->g_mean, 0, sizeof(double) * n);
+    memset(g->g_loading, 0, sizeof(double) * n * k);
+    if (g->g_edge) memset(g->g_edge, 0, sizeof(double) * (size_t)bl_edge_of(&g->levels, g->n));
+  }
+  if (g->score) memset(g->score, 0, sizeof(double) * (size_t)g->count * n * (1 + k));
+  if (g->upper) memset(g->upper, 0, sizeof(double) * (size_t)g->count * n);
   sweep(g, true);
 }

@@ -49,7 +49,7 @@ static void likelihood_is_unfinished(void **state) {
   assert_true(isnan(bl_mle_eval(&m, theta, g)) && poll.stopped);
   bl_params params = bl_mle_params(&m, theta);
   assert_int_equal(bl_likelihood_values(ctx, m.likelihood, &params, &m.accuracy, log_p), BLICA_ERR_INTERRUPTED);
-  assert_int_equal(bl_information_make(ctx, m.information, &m, theta), BLICA_ERR_INTERRUPTED);
+  assert_int_equal(bl_information_make(ctx, m.information, &m, theta, true), BLICA_ERR_INTERRUPTED);
   poll.armed = false;
   assert_true(bl_mle_eval(&m, theta, g) == whole);
   bl_loop_poll_set(ctx, NULL);

@@ -95,19 +95,22 @@ static void test_grid(void **state) {
   memcpy(moved, t->p, sizeof moved);
   t->grid.shift = 0;
   t->grid.weight = t->weight, t->grid.g_mean = t->g_mean, t->grid.g_loading = t->g_loading;
+  t->grid.score = t->score;
   grid_value(t);
   for (int r = 0; r < COUNT; r++) {
     sum += t->p[r];
     assert_compare(fabs(moved[r] - t->p[r]), <, 1e-11);
   }
   assert_compare(fabs(sum - 1), <, 1e-11);
-  t->grid.weight = NULL;
+  t->grid.weight = t->grid.score = NULL;
   for (int i = 0; i < N * K; i++) largest = fmax(largest, fabs(t->g_loading[i]));
   for (int i = 0; i < N; i++)
     for (int l = 0; l <= K; l++) {
-      double ours = l ? t->g_loading[i * K + l - 1] : t->g_mean[i];
+      double ours = l ? t->g_loading[i * K + l - 1] : t->g_mean[i], single = 0;
       double numeric = slope(t, grid_value, l ? &t->loading[i * K + l - 1] : &t->mean[i]);
+      for (int r = 0; r < COUNT; r++) single += t->weight[r] * t->score[r * SIZE + i * (1 + K) + l];
       assert_compare(fabs(ours - numeric), <, 1e-6 * largest);
+      assert_compare(fabs(ours - single), <, 1e-9 * largest);
     }
   drop(t);
 }
