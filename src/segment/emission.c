@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "likelihood/likelihood.h"
+#include "num/rectangles/grid.h"
 #include "num/rectangles/mvn.h"
 
 enum { TABLE_ITEMS = 10, BLOCK_ITEMS = 8, WAYS = 2 };
 #define PRIOR_ROWS 4.0        /* rows of the pooled counts in each state's */
 #define GRID_ERROR 1e-17      /* of a probability */
+#define MOST_NODES 2e7        /* of a grid: loadings so steep that it needs more are left to expectation propagation */
 #define LOG_SMALLEST (-700.0) /* in place of a log P that expectation propagation could not give */
 
 typedef struct {
@@ -241,15 +243,36 @@ blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *e, int states, cons
 
 /* ---- by the likelihood's engines under a model ---- */
 
-static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
+/* Whether a grid can integrate over the sources in all states; its nodes grow with the loadings. */
+static bool few_nodes(const blica_model *m) {
+  for (int s = 0; s < m->u; s++) {
+    bl_grid grid = {.k = m->k};
+    double band[BL_GRID_SOURCES];
+    for (int l = 0; l < m->k; l++) {
+      double square = 1;
+      for (int i = 0; i < m->n; i++) {
+        const double a = m->mixing[i + (size_t)l * (size_t)m->n];
+        square += m->link * a * a * m->variances[l + s * m->k];
+      }
+      band[l] = sqrt(square);
+    }
+    if (!(bl_grid_plan(&grid, band, GRID_ERROR) <= MOST_NODES)) return false;
+  }
+  return true;
+}
+
+/* Makes the likelihood for the sources of a model, if it is not there. */
+static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, const blica_model *m) {
   static const int segment[] = {0};
   const bl_series *x = e->series;
-  if (e->likelihood && e->sources == k) return BLICA_OK;
+  const int k = m->k;
+  blica_engine engine;
+  MUST(bl_likelihood_engine(ctx, BLICA_ENGINE_AUTO, x->items, k, &engine));
+  if (engine != BLICA_ENGINE_GRID || !few_nodes(m)) engine = BLICA_ENGINE_EP;
+  if (e->likelihood && e->sources == k && e->engine == engine) return BLICA_OK;
   bl_likelihood_free(e->likelihood);
   bl_free(e->mean);
-  e->likelihood = NULL, e->mean = NULL, e->sources = k;
-  MUST(bl_likelihood_engine(ctx, BLICA_ENGINE_AUTO, x->items, k, &e->engine));
-  if (e->engine != BLICA_ENGINE_GRID) e->engine = BLICA_ENGINE_EP;
+  e->likelihood = NULL, e->mean = NULL, e->sources = k, e->engine = engine;
   MUST(bl_alloc(ctx, (size_t)k, &e->mean));
   if (!e->cut) MUST(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
   if (!e->own) MUST(bl_alloc_for(ctx, e, (size_t)x->patterns->count, &e->own));
@@ -273,7 +296,7 @@ static void cuts_of_state(const bl_emission *e, const blica_model *m, int s) {
 
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model *m, double *log_p) {
   const bl_accuracy accuracy = {.grid_error = GRID_ERROR};
-  MUST(make_likelihood(ctx, e, m->k));
+  MUST(make_likelihood(ctx, e, m));
   for (int s = 0; s < m->u; s++) {
     cuts_of_state(e, m, s);
     const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, e->mean, e->cut, NULL};
