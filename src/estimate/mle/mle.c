@@ -24,7 +24,7 @@
 enum {
   HISTORY = 40,
   PRIOR_ROUNDS = 4,  /* of empirical Bayes */
-  MAX_HALVINGS = 60, /* of a starting point until its likelihood can be computed */
+  MAX_HALVINGS = 60, /* of A until its likelihood can be computed */
   RENEW = 12,        /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,      /* up to FEW variables; beyond, half as many */
@@ -110,6 +110,20 @@ static blica_status lbfgs_round(run *r, double *theta, double tolerance, int64_t
   if (isnan(result->value)) goto done;
   s->record.objective = -result->value;
   s->record.gradient = result->gradient_max / fmax(1.0, fabs(result->value));
+done:
+  return status;
+}
+
+/* f and its gradient at theta, A being shrunk until they can be computed. */
+static blica_status shrink_until_finite(run *r, double *theta, double *gradient, double *value) {
+  blica_status status = BLICA_OK;
+  bl_mle *m = r->m;
+  *value = NAN;
+  for (int halving = 0; halving < MAX_HALVINGS && !isfinite(*value) && !bl_start_unfinished(r->start); halving++) {
+    for (int j = 0; halving > 0 && j < m->n * m->k; j++) theta[j] /= 2;
+    TRY(bl_mle_order(m, theta));
+    *value = bl_mle_eval(m, theta, gradient);
+  }
 done:
   return status;
 }
@@ -206,21 +220,6 @@ static const origin origins[] = {{"matched", BLICA_PRIOR_AUTO, bl_estimate_match
                                  {"blica", BLICA_PRIOR_NONE, bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
-/* f and its gradient at the solution of a method, A being shrunk until they can be computed. */
-static blica_status origin_point(run *r, const origin *from, double *theta, double *gradient, double *value) {
-  blica_status status;
-  bl_mle *m = r->m;
-  TRY(solution_of(r->start->ctx, r->start->all->problem, m, from, r->learn, r->model, theta));
-  *value = NAN;
-  for (int halving = 0; halving < MAX_HALVINGS && !isfinite(*value) && !bl_start_unfinished(r->start); halving++) {
-    for (int j = 0; halving > 0 && j < m->n * m->k; j++) theta[j] /= 2;
-    TRY(bl_mle_order(m, theta));
-    *value = bl_mle_eval(m, theta, gradient);
-  }
-done:
-  return status;
-}
-
 /* Whether the user or the clock said stop, to all ranks. */
 static bool is_over(const bl_start *s) {
   return bl_any(s->ctx, bl_interrupted(s->ctx) || bl_seconds() > s->all->problem->deadline);
@@ -237,7 +236,8 @@ static blica_status best_start(run *r, double *theta) {
   const int origins_used = r->m->engine == BLICA_ENGINE_EP ? 1 : ORIGINS;
   for (int i = 0; i < origins_used && !(i > 0 && is_over(s)); i++) {
     char note[sizeof r->model->fit.notes->name];
-    status = origin_point(r, &origins[i], trial, gradient, &value);
+    status = solution_of(s->ctx, s->all->problem, r->m, &origins[i], r->learn, r->model, trial);
+    if (status == BLICA_OK) status = shrink_until_finite(r, trial, gradient, &value);
     if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
       status = BLICA_OK;
       break;
@@ -385,10 +385,13 @@ done:
 static blica_status minimise_finely(run *r, double *theta) {
   blica_status status;
   BL_OWNED double *gradient = NULL;
+  double value;
   TRY(bl_alloc(r->start->ctx, r->m->size, &gradient));
+  TRY(shrink_until_finite(r, theta, gradient, &value)); /* finer integrals may fail where coarse ones did not */
+  if (bl_start_unfinished(r->start)) goto done;
   TRY(minimise(r, theta, r->options->tolerance));
   if (r->start->record.gradient <= r->options->tolerance || bl_start_stopped(r->start)) goto done;
-  const double value = bl_mle_eval(r->m, theta, gradient);
+  value = bl_mle_eval(r->m, theta, gradient);
   r->start->record.evaluations++;
   if (!bl_start_unfinished(r->start)) r->start->record.gradient = bl_mle_slope(r->m, theta, gradient, value);
 done:
