@@ -1,4 +1,4 @@
-/* Segments count with their own number of rows: a segment whose rows are occurs twice counts as two segments of those
+/* Segments count with their own number of rows: a segment whose rows occur twice counts as two segments of those
  * rows. And a fit that was stopped says so, whichever start was the best. */
 #include <math.h>
 #include <setjmp.h>

@@ -82,7 +82,7 @@ def test_clusters_widen_errors(drawn):
 
 
 def test_replicate_weights_are_refits(drawn):
-    """Balanced half samples: each replicate is a fit to rows that are occurs twice or not at all."""
+    """Balanced half samples: each replicate is a fit to rows that occur twice or not at all."""
     X, segments = np.asarray(drawn.X), np.asarray(drawn.segments)
     signs = np.array([[1]])
     while len(signs) < 8:
