@@ -87,7 +87,8 @@ static blica_status fill(byte_source *source, char *message) {
   return BLICA_OK;
 }
 
-static blica_status start(byte_source *source, char *message) {
+/* Reads the first bytes and starts the decompression that they ask for. */
+static blica_status start_decoder(byte_source *source, char *message) {
   while (source->have < 4 && !source->at_end) {
     MUST(fill(source, message));
   }
@@ -122,7 +123,7 @@ static blica_status open_source(const char *path, char *message, byte_source **o
   else if (fstat(source->descriptor, &info) == 0 && S_ISDIR(info.st_mode))
     status = fail(message, BLICA_ERR_IO, "%s: is a directory; name a file of data", path);
   else
-    status = start(source, message);
+    status = start_decoder(source, message);
   if (status == BLICA_OK)
     *out = source;
   else

@@ -128,7 +128,8 @@ static int help_on(const char *name, bool all) {
   return flush_output(EXIT_OK);
 }
 
-static int start(int argc, char **argv) {
+/* Runs what the first word asks for: a command, help, the version or completion. Returns the exit code. */
+static int run_program(int argc, char **argv) {
   if (argc < 2) {
     print_overview();
     fflush(stdout);
@@ -171,5 +172,5 @@ static void end_blas_threads(void) {
 int main(int argc, char **argv) {
   end_blas_threads();
   communicator_begin(&argc, &argv);
-  return communicator_end(start(argc, argv));
+  return communicator_end(run_program(argc, argv));
 }

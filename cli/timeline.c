@@ -93,7 +93,7 @@ static blica_status pass(const char *path, reader *r, char *message) {
   return status;
 }
 
-static report_timeline *make(int states, int64_t rows) {
+static report_timeline *make_timeline(int states, int64_t rows) {
   report_timeline *t = calloc(1, sizeof *t);
   if (!t) return NULL;
   *t = (report_timeline){.rows = rows, .states = states, .columns = rows < COLUMNS ? (int)rows : COLUMNS};
@@ -123,7 +123,7 @@ blica_status timeline_read(const char *path, char **segments, int u, char *messa
   if (strcmp(path, "-") == 0) return BLICA_OK; /* it was read already */
   MUST(pass(path, &r, message));
   if (r.rows == 0) return BLICA_OK;
-  r.line = make(u, r.rows);
+  r.line = make_timeline(u, r.rows);
   if (!r.line) return table_no_memory(message);
   blica_status status = pass(path, &r, message);
   free(r.state_of);

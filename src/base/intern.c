@@ -19,7 +19,7 @@ static size_t probe(const bl_intern *names, uint64_t hash, const char *text, siz
 }
 
 /* Makes room for one more name; keeps the slots at most half full. */
-static blica_status grow(blica_ctx *ctx, bl_intern *names) {
+static blica_status make_room(blica_ctx *ctx, bl_intern *names) {
   size_t count = (size_t)names->count;
   if (count == names->capacity) {
     size_t capacity = names->capacity ? 2 * names->capacity : 16;
@@ -54,7 +54,7 @@ blica_status bl_intern_add(blica_ctx *ctx, bl_intern *names, const char *text, s
   *id = bl_intern_find(names, text, length);
   if (*id >= 0) return BLICA_OK;
   if (names->count == INT32_MAX) FAIL(ctx, BLICA_ERR_MEMORY, "more than %d different names", INT32_MAX);
-  TRY(grow(ctx, names));
+  TRY(make_room(ctx, names));
   uint64_t hash = bl_hash(names->key, text, length);
   char *copy;
   TRY(bl_alloc(ctx, length + 1, &copy));

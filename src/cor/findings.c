@@ -337,7 +337,8 @@ static blica_status judge_pairs(work *w, const bool *nothing) {
 
 /* ---- the whole ---- */
 
-static blica_status check(blica_ctx *ctx, const blica_counts *counts, blica_check **out) {
+/* Describes the counts, judges items, segments and pairs, and makes the list of findings. */
+static blica_status check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out) {
   blica_status status;
   BL_OWNED bool *nothing = NULL, *void_segment = NULL;
   BL_OWNED double *all = NULL, *cell = NULL;
@@ -371,7 +372,7 @@ done:
 
 blica_status blica_check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out) {
   BL_NEED_OUT(ctx, out, counts);
-  return check(ctx, counts, out);
+  return check_counts(ctx, counts, out);
 }
 
 void blica_check_free(blica_check *check) {
@@ -390,7 +391,7 @@ blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, boo
                                      "absent-items", "never-together", "identical-items", "nothing-varies"};
   blica_status status;
   blica_check *found = NULL;
-  TRY(check(ctx, counts, &found));
+  TRY(check_counts(ctx, counts, &found));
   for (int i = 0; i < found->count; i++) {
     const blica_finding *f = &found->findings[i];
     if (strcmp(f->code, "nothing-varies") == 0 && !allow_unidentified)

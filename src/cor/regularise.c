@@ -52,7 +52,8 @@ static int find_ends(const blica_cor *cor, int64_t s, double *buffer, double val
   return bl_lanczos(&c, &ends, buffer, value, error, NULL) < 0;
 }
 
-static void keep(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
+/* Stores the ends of the spectrum of segment s and the shift that brings the condition number down to the limit. */
+static void store_shift(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
   w->info[s] = info == 0 ? 0 : error_number == ENOMEM ? OUT_OF_MEMORY : FAILED;
   if (info != 0) return;
   double low = value[0] - error[0], high = value[1] + error[1];
@@ -67,7 +68,7 @@ static void segment_task(int64_t task, int thread, void *user) {
   double value[2] = {NAN, NAN}, error[2];
   errno = 0; /* each thread has its own */
   int info = find_ends(w->cor, s, w->buffer + (size_t)thread * w->each, value, error);
-  keep(w, s, info, errno, value, error);
+  store_shift(w, s, info, errno, value, error);
 }
 
 static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {

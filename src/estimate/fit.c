@@ -140,8 +140,8 @@ static blica_status check_effects(blica_ctx *ctx, const blica_fit_options *o, co
 }
 
 /* Checks input and options, and finds the estimator and the sizes and names of the model. */
-static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
-                          const bl_estimator **estimator, outline *shape) {
+static blica_status check_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
+                              const bl_estimator **estimator, outline *shape) {
   blica_status status = check_input(ctx, input, shape);
   if (status == BLICA_OK) status = items_of(ctx, input, shape);
   if (status != BLICA_OK) return status;
@@ -375,7 +375,7 @@ blica_status bl_fit(blica_ctx *ctx, const blica_input *input, blica_counts **con
   int count;
   const blica_option *table = blica_fit_option_table(&count);
   TRY(bl_same(ctx, input, NULL, table, count, options));
-  TRY(check(ctx, input, options, &estimator, &shape));
+  TRY(check_fit(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
   st.problem.options = &resolved;
   st.problem.deadline = begun + options->max_seconds;

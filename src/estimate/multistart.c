@@ -156,7 +156,8 @@ static void pass_start(bl_serializer *io, void *user) {
 
 /* ---- one start ---- */
 
-static blica_status polled(bl_start *s, bl_start_fn work) {
+/* Runs `work` on a start, with the start's own polling in loops. */
+static blica_status work_polled(bl_start *s, bl_start_fn work) {
   bl_loop_poll *outer = bl_loop_poll_of(s->ctx);
   bl_loop_poll_set(s->ctx, &s->loop_poll);
   blica_status status = work(s);
@@ -182,7 +183,7 @@ static blica_status run_start(bl_start *s) {
   }
   s->begun = bl_seconds();
   s->racing = s->all->n > 0 && s->index > 0;
-  TRY(polled(s, s->all->run));
+  TRY(work_polled(s, s->all->run));
   if (!bl_start_stopped(s) && is_duplicate(s)) s->record.stop = BLICA_STOP_DUPLICATE;
   s->racing = false;
   record_seconds(s);
@@ -224,7 +225,7 @@ static void work_alone(int64_t item, int thread, void *user) {
   bl_start *s = &g->start[item];
   if (s->index > 0 && !s->record.kind[0] && is_over(g->ctx, s->all)) return;
   g->status[item] = bl_ctx_fork(g->ctx, thread, &s->ctx);
-  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? polled(s, g->more) : run_start(s);
+  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? work_polled(s, g->more) : run_start(s);
   bl_ctx_join(s->ctx, g->message[item]);
   s->ctx = g->ctx;
 }
@@ -341,7 +342,7 @@ blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start
     TRY(work_side_by_side(ctx, &split, all->best, more));
     TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
   } else {
-    TRY(polled(all->best, more));
+    TRY(work_polled(all->best, more));
   }
   record_best(all, fit);
 done:

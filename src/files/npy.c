@@ -39,7 +39,7 @@ static bool quoted(cursor *c, char *out, size_t capacity) {
 }
 
 /* Reads a whole number; false when there are no digits or it is too large. */
-static bool number(cursor *c, size_t *out) {
+static bool parse_whole(cursor *c, size_t *out) {
   skip_blank(c);
   const char *start = c->at;
   size_t value = 0;
@@ -62,7 +62,7 @@ static const char *parse_descr(cursor *c, bl_npy *out) {
   out->swapped = order == (BIG_ENDIAN_HOST ? '<' : '>');
   out->kind = text[1];
   cursor digits = {text + 2, text + strlen(text)};
-  if (!text[1] || !number(&digits, &out->size) || digits.at != digits.end) return "its element type is unknown";
+  if (!text[1] || !parse_whole(&digits, &out->size) || digits.at != digits.end) return "its element type is unknown";
   size_t s = out->size;
   bool integer = s == 1 || s == 2 || s == 4 || s == 8;
   switch (out->kind) {
@@ -88,7 +88,7 @@ static const char *parse_shape(cursor *c, bl_npy *out) {
   out->count = 1;
   while (!accept(c, ')')) {
     if (out->ndim == BL_NPY_DIMENSIONS) return "it has more than 8 dimensions";
-    if (!number(c, &out->shape[out->ndim])) return "its shape is not a tuple of sizes";
+    if (!parse_whole(c, &out->shape[out->ndim])) return "its shape is not a tuple of sizes";
     if (__builtin_mul_overflow(out->count, out->shape[out->ndim++], &out->count)) return "its shape overflows";
     if (!accept(c, ',')) {
       if (!accept(c, ')')) return "its shape is not a tuple of sizes";
@@ -176,7 +176,8 @@ size_t bl_npy_header(const bl_npy *array, char out[BL_NPY_HEADER_MAX]) {
   return total;
 }
 
-static double half(uint16_t bits) {
+/* The value of a number of 16 bits (IEEE 754). */
+static double from_half(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits >> 15) << 31, exponent = bits >> 10 & 31, fraction = bits & 1023;
   if (exponent == 0) return (sign ? -1.0 : 1.0) * (double)fraction * 0x1p-24;
   uint32_t word = sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13;
@@ -204,7 +205,7 @@ double bl_npy_number(const bl_npy *array, const void *p) {
     if (array->size == 4) READ(float);
     uint16_t bits;
     memcpy(&bits, p, sizeof bits);
-    return half(bits);
+    return from_half(bits);
   case 'i':
     if (array->size == 8) READ(int64_t);
     if (array->size == 4) READ(int32_t);

@@ -57,7 +57,7 @@ static int default_draws(const blica_model *m) {
 }
 
 /* Allocates an assessment; NaN where nothing is computed yet. */
-static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blica_assessment **out) {
+static blica_status create_assessment(blica_ctx *ctx, const blica_model *m, int draws, blica_assessment **out) {
   blica_status status;
   blica_assessment *a = NULL;
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u, planes = (size_t)m->planes;
@@ -109,7 +109,7 @@ static int noted(const blica_model *m) {
 
 /* Fails when the model cannot be assessed: its method has no errors, one segment has several sources, or parameters
  * outnumber correlations. */
-static blica_status check(blica_ctx *ctx, const blica_model *m) {
+static blica_status check_model(blica_ctx *ctx, const blica_model *m) {
   const int64_t statistics = (int64_t)m->u * m->n * (m->n - 1) / 2 + bl_scale_statistics(m->coding, m->n, m->u);
   const int64_t parameters = (int64_t)m->n * m->k + (int64_t)m->u * m->k - m->k;
   if (bl_method_covariance(m) == BL_COVARIANCE_NONE)
@@ -251,7 +251,8 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
   return BLICA_OK;
 }
 
-static void intervals(const blica_model *m, blica_assessment *a) {
+/* Intervals of A and of the variances from their standard errors. */
+static void set_intervals(const blica_model *m, blica_assessment *a) {
   const double z = bl_phi_quantile(0.5 + 0.5 * a->level);
   for (size_t i = 0; i < (size_t)m->n * m->k; i++) {
     a->mixing_low[i] = m->mixing[i] - z * a->mixing_se[i];
@@ -333,7 +334,8 @@ done:
 
 /* ---- design ---- */
 
-static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessment *a) {
+/* Counts statistics and unknowns, and finds the rank at the model; a rank that cannot be computed stays unknown. */
+static blica_status judge_design(blica_ctx *ctx, const blica_model *m, blica_assessment *a) {
   blica_identification *found = NULL;
   int64_t statistics, unknowns;
   blica_status status =
@@ -348,8 +350,9 @@ static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessmen
 
 /* ---- the right point ---- */
 
-static blica_status optimum(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
-                            blica_assessment *a) {
+/* Refits the model from its own point and stores how far it moves; names two identical items, if there are any. */
+static blica_status compare_refit(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                                  blica_assessment *a) {
   bl_optimum found;
   a->twin[0] = a->twin[1] = -1;
   int twin[2];
@@ -362,8 +365,8 @@ static blica_status optimum(blica_ctx *ctx, const blica_model *m, const bl_rows 
 /* ---- change ---- */
 
 /* Tests whether the sources change over segments, and the dependence of neighbouring rows. */
-static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
-                           blica_assessment *a) {
+static blica_status test_change(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                                blica_assessment *a) {
   bl_change found;
   if (m->u == 1) return BLICA_OK;
   MUST(bl_change_test(ctx, m, rows, counts, &found, a->source_change_p));
@@ -406,7 +409,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   int count;
   const blica_option *table = blica_assess_option_table(&count);
   TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, options));
-  TRY(check(ctx, model));
+  TRY(check_model(ctx, model));
   warn_about_prior(ctx, model);
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, &counts));
@@ -416,22 +419,22 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
          "bootstrap is %d, but errors come from the %d replicate weights of the rows; leave one of the two out",
          options->bootstrap, rows->replicates);
   const int draws = options->bootstrap < 0 ? default_draws(model) : options->bootstrap;
-  TRY(create(ctx, model, rows->replicates ? rows->replicates : draws, &a));
+  TRY(create_assessment(ctx, model, rows->replicates ? rows->replicates : draws, &a));
   a->level = options->level, a->replicates = rows->replicates;
   a->segments_found = data->segments_found || noted(model);
   for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
   if (rows->cluster) a->clusters = rows->unit_of[rows->u];
   if (options->block_length > 1 && !rows->cluster) TRY(bl_rows_block(ctx, rows, options->block_length));
-  TRY(design(ctx, model, a));
-  TRY(optimum(ctx, model, rows, counts, a));
+  TRY(judge_design(ctx, model, a));
+  TRY(compare_refit(ctx, model, rows, counts, a));
   const bool fitted = a->distance <= bl_verdict_distance;
   TRY(blica_chance_mcs(ctx, model, options->seed, &a->chance_mcs));
-  TRY(change(ctx, model, rows, counts, a));
+  TRY(test_change(ctx, model, rows, counts, a));
   TRY(take_blocks(ctx, options->block_length, rows, a));
   if (fitted) TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
   TRY(fit_statistics(ctx, model, rows, counts, a));
   if (a->draws && fitted) TRY(resample(ctx, model, rows, options->seed, a));
-  intervals(model, a);
+  set_intervals(model, a);
   bl_verdict(a);
   *out = bl_take(&a);
 done:

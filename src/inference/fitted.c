@@ -17,7 +17,8 @@ void blica_fitted_free(blica_fitted_values *f) {
   bl_free(f);
 }
 
-static blica_status create(blica_ctx *ctx, const blica_model *m, bool residuals, blica_fitted_values **out) {
+/* Allocates the result; residuals only if they are wanted. */
+static blica_status create_fitted(blica_ctx *ctx, const blica_model *m, bool residuals, blica_fitted_values **out) {
   blica_status status;
   blica_fitted_values *f = NULL;
   const int64_t pairs = (int64_t)m->n * (m->n - 1) / 2;
@@ -108,7 +109,7 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   BL_AUTO(blica_counts) *aligned = NULL;
   BL_AUTO(blica_cor) *cor = NULL;
   BL_OWNED double *scale = NULL, *threshold = NULL, *unbiased = NULL;
-  TRY(create(ctx, model, counts != NULL, &f));
+  TRY(create_fitted(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
   TRY(bl_alloc(ctx, (size_t)model->planes, &threshold));
   for (int s = 0; s < model->u; s++) fill_segment(model, s, scale, threshold, f);

@@ -100,7 +100,8 @@ static blica_status note_change(blica_ctx *ctx, const blica_model *before, const
 
 /* ---- the search ---- */
 
-static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o) {
+/* Fails when option free=auto cannot be used with this input and these options. */
+static blica_status check_auto(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o) {
   const bl_estimator *estimator = bl_method_of(o->method, o->condition, false);
   if (estimator) MUST(bl_free_possible(ctx, estimator, o));
   if (!input->data)
@@ -141,7 +142,7 @@ static blica_status fit_auto(blica_ctx *ctx, const blica_input *input, const bli
   blica_fit_options own = *options;
   const double begun = bl_seconds();
   own.free = NULL;
-  MUST(check(ctx, input, options));
+  MUST(check_auto(ctx, input, options));
   if (!rows.counts) MUST(blica_count(ctx, rows.data, &counts));
   if (counts) rows.counts = counts;
   MUST(bl_fit(ctx, &rows, NULL, &own, NULL, &first));
@@ -173,7 +174,7 @@ blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blic
   const blica_input input = {.counts = *counts};
   blica_fit_options own;
   blica_status status = BL_TAKE_OPTIONS(ctx, fit, options, &own);
-  if (status == BLICA_OK && is_auto(&own)) status = check(ctx, &input, &own);
+  if (status == BLICA_OK && is_auto(&own)) status = check_auto(ctx, &input, &own);
   if (status == BLICA_OK) status = bl_fit(ctx, &input, counts, &own, NULL, out);
   blica_counts_free(*counts);
   *counts = NULL;

@@ -41,7 +41,7 @@ static const char *p_text(double p, char text[24]) {
 }
 
 /* Answers whether the design determines the sources. */
-static void design(blica_assessment *a) {
+static void answer_design(blica_assessment *a) {
   if (a->surplus < 0)
     SAY(a, BLICA_DESIGN, BLICA_NO,
         "Design: %d segments of %d variables have %lld statistics fewer than %d sources have unknowns, so these data "
@@ -68,7 +68,7 @@ static bool too_dependent(const blica_assessment *a) {
 }
 
 /* Answers whether the variances change over segments. */
-static void change(blica_assessment *a) {
+static void answer_change(blica_assessment *a) {
   char rows[160] = "", p[24], beyond[24];
   if (a->inflation > 1)
     snprintf(rows, sizeof rows,
@@ -137,7 +137,7 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
 }
 
 /* Answers whether the model fits. */
-static void fit(blica_assessment *a) {
+static void answer_fit(blica_assessment *a) {
   char numbers[160], more[240] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
@@ -193,7 +193,7 @@ static const char *uncertified(const blica_assessment *a) {
 }
 
 /* Answers how well the directions of the sources are known. */
-static void axes(blica_assessment *a) {
+static void answer_axes(blica_assessment *a) {
   double worst = 0;
   int at = 0;
   char chance[64] = "";
@@ -235,10 +235,10 @@ static void axes(blica_assessment *a) {
 }
 
 void bl_verdict(blica_assessment *a) {
-  design(a);
-  change(a);
-  fit(a);
-  axes(a);
+  answer_design(a);
+  answer_change(a);
+  answer_fit(a);
+  answer_axes(a);
   const size_t at = strlen(a->verdict[BLICA_AXES]);
   if (a->draws < a->draws_planned && a->mixing_se)
     snprintf(a->verdict[BLICA_AXES] + at, sizeof *a->verdict - at, " Refits were interrupted after %d of %d%s.",

@@ -65,7 +65,8 @@ static void add_pattern(work *w, const bl_group *g, int64_t r, double log_p, dou
   w->result->error[g->segment] += g->weight[r] * error;
 }
 
-static double total(work *w) {
+/* Sums log-likelihoods and errors over segments; returns the error of the total. */
+static double sum_segments(work *w) {
   blica_loglik_result *r = w->result;
   double variance = 0.0;
   r->total = 0.0;
@@ -101,7 +102,7 @@ static blica_status by_grid(work *w) {
       MUST(evaluate(w, (bl_accuracy){.shift = (uint64_t)shift, .grid_error = error}, 0,
                     w->log_p + shift * w->patterns->count));
     combine_grid(w, error);
-    if (total(w) <= w->options->error) break;
+    if (sum_segments(w) <= w->options->error) break;
   }
   return BLICA_OK;
 }
@@ -143,7 +144,7 @@ static blica_status by_lattice(work *w) {
       MUST(evaluate(w, (bl_accuracy){.points = points, .seed = w->options->seed, .shift = (uint64_t)shift}, points,
                     w->log_p + shift * w->patterns->count));
     combine_lattice(w);
-    if (total(w) <= w->options->error) break;
+    if (sum_segments(w) <= w->options->error) break;
   }
   return BLICA_OK;
 }
@@ -158,7 +159,7 @@ static blica_status by_ep(work *w) {
     for (int64_t r = 0; r < group->count; r++)
       add_pattern(w, group, r, w->log_p[group->offset + r], fabs(mean) + 2.0 * sd);
   }
-  total(w);
+  sum_segments(w);
   w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */
   return BLICA_OK;
 }

@@ -61,8 +61,9 @@ static blica_status not_there(blica_ctx *ctx, const blica_model *model, const ch
       name, data->n, data->variables[0], data->n > 1 ? ", ..." : "");
 }
 
-static blica_status match(blica_ctx *ctx, const blica_model *model, char **columns, const blica_data *data,
-                          bl_match segments, int *variable, int *segment) {
+/* Finds the column of the data for each column of the model, and the segment of the model for each of the data. */
+static blica_status match_names(blica_ctx *ctx, const blica_model *model, char **columns, const blica_data *data,
+                                bl_match segments, int *variable, int *segment) {
   for (int p = 0; p < model->planes; p++) {
     variable[p] = find(columns[p], data->n, data->variables);
     if (variable[p] < 0) return not_there(ctx, model, columns[p], p, data);
@@ -91,7 +92,7 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
   char **columns = NULL;
   TRY(check_model(ctx, model));
   if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
-  TRY(match(ctx, model, columns ? columns : model->variables, data, segments, variable, segment));
+  TRY(match_names(ctx, model, columns ? columns : model->variables, data, segments, variable, segment));
 done:
   bl_free_texts(columns, columns ? model->planes : 0);
   return status;

@@ -7,7 +7,8 @@
 
 #include "likelihood/likelihood.h"
 
-static blica_status make(blica_ctx *ctx, const blica_model *model, blica_reliability **out) {
+/* Allocates sums for each segment and for all together. */
+static blica_status make_reliability(blica_ctx *ctx, const blica_model *model, blica_reliability **out) {
   const size_t segments = (size_t)model->u + 1, values = bl_mul(segments, (size_t)model->k);
   BL_OWNED blica_reliability *r = NULL;
   MUST(bl_alloc(ctx, 1, &r));
@@ -38,7 +39,7 @@ blica_status blica_reliability_add(blica_ctx *ctx, const blica_model *model, con
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the posterior has %lld rows of %d sources, model and data have %lld of %d",
                    (long long)posterior->rows, posterior->k, (long long)data->rows, model->k);
   MUST(bl_alloc(ctx, (size_t)data->u, &segment));
-  if (!*sum) MUST(make(ctx, model, sum));
+  if (!*sum) MUST(make_reliability(ctx, model, sum));
   for (int s = 0; s < data->u; s++) {
     segment[s] = model->u;
     for (int t = 0; t < model->u; t++)

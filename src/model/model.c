@@ -161,7 +161,8 @@ static void permute_rows(double *x, int k, size_t columns, const int *order, dou
   }
 }
 
-static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
+/* Puts source order[j] in the place of source j. */
+static blica_status reorder_sources(blica_ctx *ctx, blica_model *m, const int *order) {
   BL_OWNED double *copy = NULL, *work = NULL;
   size_t n = (size_t)m->n, k = (size_t)m->k;
   MUST(bl_alloc(ctx, bl_mul(n, k), &copy));
@@ -214,7 +215,7 @@ blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
     for (; at > 0 && key[order[at - 1]] < key[j]; at--) order[at] = order[at - 1];
     order[at] = j;
   }
-  MUST(reorder(ctx, model, order));
+  MUST(reorder_sources(ctx, model, order));
   return BLICA_OK;
 }
 

@@ -14,7 +14,8 @@ static double number(int i) {
   return (double)((i * 7919) % 1009 - 504) / 733.0;
 }
 
-static uint64_t products(uint64_t digest) {
+/* Adds products of matrices and vectors to the digest. */
+static uint64_t digest_products(uint64_t digest) {
   double a[ROWS * INNER], b[INNER * COLUMNS], c[ROWS * COLUMNS];
   for (int i = 0; i < ROWS * INNER; i++) a[i] = number(i);
   for (int i = 0; i < INNER * COLUMNS; i++) b[i] = number(3 * i + 1);
@@ -26,7 +27,8 @@ static uint64_t products(uint64_t digest) {
   return bl_digest(digest, c, sizeof *c);
 }
 
-static uint64_t factors(uint64_t digest) {
+/* Adds a Cholesky factor and eigenvectors to the digest. */
+static uint64_t digest_factors(uint64_t digest) {
   double a[SIDE * SIDE], values[SIDE];
   for (int twice = 0; twice < 2; twice++) {
     for (int j = 0; j < SIDE; j++)
@@ -37,7 +39,8 @@ static uint64_t factors(uint64_t digest) {
   return digest;
 }
 
-static uint64_t functions(uint64_t digest) {
+/* Adds values of the functions of the mathematical library to the digest. */
+static uint64_t digest_functions(uint64_t digest) {
   for (int i = 0; i < PLACES; i++) {
     double x = number(i),
            y[] = {exp(x), log(1 + x * x), sin(3 * x), cos(5 * x), erfc(x), tanh(x), asin(x / 2), pow(2 + x, x)};
@@ -47,5 +50,5 @@ static uint64_t functions(uint64_t digest) {
 }
 
 uint64_t bl_arithmetic_digest(void) {
-  return functions(factors(products(0)));
+  return digest_functions(digest_factors(digest_products(0)));
 }

@@ -31,7 +31,7 @@ typedef struct {
 } problem;
 
 /* Fails naming the first member that cannot be used. */
-static blica_status check(blica_ctx *ctx, const blica_rectangle *r) {
+static blica_status check_rectangle(blica_ctx *ctx, const blica_rectangle *r) {
   if (r->n < 1 || r->n > BL_MVN_MAX)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a rectangle of %d dimensions; from 1 to %d can be used", r->n, BL_MVN_MAX);
   if (!(r->error >= 0)) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "error is %g; give a positive number", r->error);
@@ -253,7 +253,7 @@ blica_status blica_mvn(blica_ctx *ctx, const blica_rectangle *rectangle, double 
                        blica_rectangle_gradient *gradient) {
   BL_NEED(ctx, rectangle, value, error);
   BL_OWNED problem *p = NULL;
-  MUST(check(ctx, rectangle));
+  MUST(check_rectangle(ctx, rectangle));
   MUST(make_problem(ctx, rectangle, &p));
   const bool factors = rectangle->k > 0 && rectangle->k <= BL_GRID_SOURCES;
   double by_grid = NAN, grid_error = NAN;

@@ -24,7 +24,8 @@ typedef struct {
 
 #define DIGEST "#" /* first letter of values that mean nothing to a reader */
 
-static blica_status append(facts *f, const char *text) {
+/* Appends a text with its terminating zero. */
+static blica_status append_text(facts *f, const char *text) {
   const size_t length = strlen(text) + 1;
   if (f->size + length > f->capacity) {
     const size_t capacity = 2 * f->capacity + length;
@@ -43,8 +44,8 @@ __attribute__((format(printf, 3, 4))) static blica_status add(facts *f, const ch
   va_start(args, format);
   vsnprintf(value, sizeof value, format, args);
   va_end(args);
-  MUST(append(f, name));
-  return append(f, value);
+  MUST(append_text(f, name));
+  return append_text(f, value);
 }
 
 static blica_status add_digest(facts *f, const char *name, uint64_t digest) {

@@ -84,7 +84,8 @@ static int place_of(const state *t, int i) {
   return bl_plane(t->series->coding, i) + i;
 }
 
-static void margins(state *t) {
+/* Sets the cuts and the scores of all levels from their shares, and the standard deviations of the scores. */
+static void set_cuts_and_scores(state *t) {
   const bl_series *x = t->series;
   for (int i = 0; i < t->n; i++) {
     const int at = place_of(t, i), count = levels_of(t, i);
@@ -127,7 +128,8 @@ static double latent_correlation(double r, double g) {
   return a < 1e-4 ? r : sin(a * r) / sin(a);
 }
 
-static void correlations(state *t) {
+/* Sets the correlations of the scores, shrunk, and those of the latent variables. */
+static void set_correlations(state *t) {
   const int n = t->n;
   for (int j = 0; j < n; j++) {
     t->cor[j + j * n] = 1;
@@ -194,7 +196,7 @@ void bl_level_scores(const bl_series *series, const bl_patterns *levels, int sta
   t.low = t.score + places;
   t.high = t.low + places;
   t.scratch = t.high + places;
-  margins(&t);
-  correlations(&t);
+  set_cuts_and_scores(&t);
+  set_correlations(&t);
   for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p, stride);
 }

@@ -231,7 +231,8 @@ done:
   return status;
 }
 
-static blica_status refine(heldout *h, int states) {
+/* Scores the held-out rows of all folds under their states of this number, after refining these to single rows. */
+static blica_status score_states(heldout *h, int states) {
   memset(gain_of(h, states), 0, (size_t)h->blocks * sizeof(double));
   for (int f = 0; f < FOLDS; f++) {
     bl_states *x = h->fold[f].search.best[states];
@@ -252,7 +253,7 @@ static blica_status refine_range(heldout *h, int *low, int *high) {
   *high = first < h->most ? first + 1 : first;
   *low = *high + 1;
   do {
-    MUST(refine(h, --*low));
+    MUST(score_states(h, --*low));
     best = best_of(h, *low, *high);
   } while (!h->em->stopped && *low > 1 &&
            total_of(h, best) - total_of(h, *low) <= CLEARLY * standard_error(h, best, *low));

@@ -20,7 +20,8 @@ BL_INLINE size_t parts_size(int n, int k) {
   return 2 * (size_t)k + 4 * (size_t)n + 3 * (size_t)k * (size_t)k + 5 * (size_t)n * (size_t)k;
 }
 
-BL_INLINE parts divide(V *work, int n, int k) {
+/* Divides work among the arrays. */
+BL_INLINE parts place_parts(V *work, int n, int k) {
   const size_t nk = (size_t)n * (size_t)k, kk = (size_t)k * (size_t)k;
   parts p = {.b = work, .root = work + k, .d = work + 2 * k};
   p.psi = p.d + n, p.unpsi = p.psi + n, p.row = p.unpsi + n;
@@ -58,7 +59,7 @@ BL_INLINE void scale_rows(int n, int k, double link, const double *a, const V *l
 /* log det T + tr((C + D) T^-1); sets gb and row, half of G B and the diagonal of G = dF/dT, without N/2. */
 BL_INLINE V evaluate(int n, int k, CORRELATIONS c, const V *noise, parts *p) {
   V value = log_sum(n, p->psi);
-  capacitance(n, k, p->bb, p->f, p->l);
+  set_capacitance(n, k, p->bb, p->f, p->l);
   value += invert(k, p->l, p->w);
   multiply(n, k, k, false, p->f, p->w, p->x);
   product(c, n, k, p->x, p->e, p->rest);

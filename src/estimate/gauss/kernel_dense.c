@@ -31,7 +31,7 @@ static V log_sum(int n, const V *x) {
 static void multiply(int rows, int inner, int columns, bool transposed, const V *a, const V *b, V *out) {
   bl_dgemm(transposed ? 'T' : 'N', 'N', rows, columns, inner, 1, a, transposed ? inner : rows, b, inner, 0, out, rows);
 }
-static void capacitance(int n, int k, const V *b, const V *f, V *l) {
+static void set_capacitance(int n, int k, const V *b, const V *f, V *l) {
   multiply(k, n, k, true, b, f, l);
   for (int j = 0; j < k; j++) l[(size_t)j * (size_t)(k + 1)] += 1;
 }
@@ -58,7 +58,7 @@ size_t bl_gauss_segment_work(int n, int k) {
 
 double bl_gauss_segment(const bl_point *at, const bl_symmetric *c, double *work, double *mixing, double *local) {
   const int n = at->n, k = at->k;
-  parts p = divide(work, n, k);
+  parts p = place_parts(work, n, k);
   scale_rows(n, k, at->link, at->a, at->log_v, at->log_q, at->noise, &p);
   const double value = evaluate(n, k, c, at->noise, &p);
   chain(n, k, at->a, at->log_q != NULL, at->weight, &p, mixing, local);

@@ -39,7 +39,9 @@ BL_INLINE V log_sum(int n, const V *x) {
 BL_INLINE void multiply(int rows, int inner, int columns, bool transposed, const V *a, const V *b, V *out) {
   bl_v_multiply(rows, inner, columns, a, transposed ? inner : 1, transposed ? 1 : rows, b, out);
 }
-BL_INLINE void capacitance(int n, int k, const V *b, const V *f, V *l) {
+
+/* l <- the lower triangle of I + B'F. */
+BL_INLINE void set_capacitance(int n, int k, const V *b, const V *f, V *l) {
   for (int j = 0; j < k; j++)
     for (int i = j; i < k; i++) {
       V sum = all(i == j);
@@ -60,7 +62,7 @@ BL_INLINE void product(CORRELATIONS c, int n, int k, const V *x, V *y, V *rest) 
 double BL_NAME(bl_gauss_lanes)(const bl_lanes *in, bl_v *work, double *mixing, bl_v *local) {
   const int n = in->n, k = in->k;
   const V weight = *in->weight;
-  parts p = divide(work, n, k);
+  parts p = place_parts(work, n, k);
   double sum = 0;
   scale_rows(n, k, in->link, in->a, in->parameter, in->free_scales ? in->parameter + k : NULL, in->noise, &p);
   const V value = evaluate(n, k, in->c, in->noise, &p);

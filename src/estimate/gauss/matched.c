@@ -53,7 +53,7 @@ static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_cri
 }
 
 /* Fits matched: makes the terms of its criterion, runs the rounds and fills the model. */
-static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
+static blica_status fit_matched(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
   parts p = {.gauss = NULL};
   bl_gauss_fit fit = {.problem = problem, .average = average};
@@ -78,7 +78,7 @@ done:
 
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   *means_done = false;
-  return estimate(ctx, problem, true, model);
+  return fit_matched(ctx, problem, true, model);
 }
 
 /* Scales of the priors that method matched learns from the correlations; for a method that maximises over A and v
@@ -93,7 +93,7 @@ static blica_status matched_scales(blica_ctx *ctx, const bl_problem *problem, co
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "scales");
   MUST(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
-  MUST(estimate(ctx, &inner, false, scratch));
+  MUST(fit_matched(ctx, &inner, false, scratch));
   bl_model_prior(scratch, sd_mixing, sd_variance);
   return BLICA_OK;
 }

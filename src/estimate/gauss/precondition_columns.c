@@ -85,7 +85,8 @@ static void factor_column(int64_t j, int thread, void *user) {
   bl_dpotrf('L', n, f, n);
 }
 
-static void set(void *own, const double *theta) {
+/* Builds the preconditioner at theta. */
+static void set_point(void *own, const double *theta) {
   by_columns *p = own;
   p->theta = theta;
   bl_parallel(p->ctx, p->criterion->layout.u, prepare_segment, p);
@@ -115,7 +116,8 @@ static void apply_column(int64_t j, int thread, void *user) {
   }
 }
 
-static void apply(void *own, double *g) {
+/* Applies the preconditioner to the gradient g. */
+static void apply_columns(void *own, double *g) {
   by_columns *p = own;
   const bl_layout *d = &p->criterion->layout;
   p->g = g;
@@ -136,7 +138,7 @@ static blica_status by_columns_make(blica_ctx *ctx, const bl_criterion *criterio
   MUST(bl_alloc_for(ctx, p, k * u, &p->b));
   MUST(bl_alloc_for(ctx, p, n * u, &p->q));
   MUST(bl_alloc_for(ctx, p, bl_mul(k * k, (size_t)bl_max_threads(ctx)), &p->capacitance));
-  *out = (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set, .apply = apply};
+  *out = (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set_point, .apply = apply_columns};
   return BLICA_OK;
 }
 

@@ -221,7 +221,8 @@ static void couple_scales(by_rows *p) {
   factor(d->k, 0, p->diagonal, p->work);
 }
 
-static void set(void *own, const double *theta) {
+/* Builds the preconditioner at theta. */
+static void set_point(void *own, const double *theta) {
   by_rows *p = own;
   const bl_layout *d = &p->criterion->layout;
   p->theta = theta;
@@ -268,7 +269,7 @@ static void solve_scales(by_rows *p, double *log_v) {
 }
 
 /* g <- SCALE H0 g. */
-static void apply(void *own, double *g) {
+static void apply_rows(void *own, double *g) {
   by_rows *p = own;
   const int n = p->criterion->layout.n, k = p->criterion->layout.k;
   const size_t nk = (size_t)n * (size_t)k, kk = (size_t)k * (size_t)k;
@@ -305,6 +306,7 @@ blica_status bl_precondition_rows(blica_ctx *ctx, const bl_criterion *criterion,
   double **each[] = {&p->w, &p->among, &p->inverse, &p->pairs}, **once[] = {&p->diagonal, &p->change, &p->inside};
   for (int i = 0; i < 4; i++) MUST(bl_alloc_for(ctx, p, bl_mul(kk, u), each[i]));
   for (int i = 0; i < 3; i++) MUST(bl_alloc_for(ctx, p, kk, once[i]));
-  *out = (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set, .apply = apply, .scores = true};
+  *out =
+      (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set_point, .apply = apply_rows, .scores = true};
   return BLICA_OK;
 }

@@ -230,7 +230,9 @@ static void fill_variances(const bl_layout *p, const double *theta, blica_model 
   }
 }
 
-static blica_status report(blica_ctx *ctx, const bl_gauss_fit *fit, const blica_start *best, blica_fit_report *out) {
+/* Records the scales of the priors and notes about rounds and margins. */
+static blica_status report_fit(blica_ctx *ctx, const bl_gauss_fit *fit, const blica_start *best,
+                               blica_fit_report *out) {
   const double misfit = fit->margins ? bl_margins_misfit(fit->margins) : NAN;
   if (fit->criterion.precision_mixing > 0) out->prior_mixing = sqrt(1 / fit->criterion.precision_mixing);
   if (fit->criterion.precision_variance > 0) out->prior_variance = sqrt(1 / fit->criterion.precision_variance);
@@ -266,7 +268,7 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
     TRY(bl_multistart_end(ctx, &all, end_duplicate, &model->fit));
   memcpy(model->mixing, all.best->theta, (size_t)p->n * (size_t)p->k * sizeof(double));
   fill_variances(p, all.best->theta, model);
-  TRY(report(ctx, fit, &all.best->record, &model->fit));
+  TRY(report_fit(ctx, fit, &all.best->record, &model->fit));
 done:
   bl_multistart_free(&all);
   bl_free(fit->starts.shrink);

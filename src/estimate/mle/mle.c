@@ -371,7 +371,8 @@ static bool is_rough(const run *r) {
   return r->gradient_error > r->options->tolerance;
 }
 
-static blica_status report(blica_ctx *ctx, const run *r, blica_fit_report *fit) {
+/* Records notes about the accuracy of the integrals. */
+static blica_status report_fit(blica_ctx *ctx, const run *r, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   const bl_mle *m = r->m;
   TRY(bl_mle_report(ctx, m, r->loglik_error, r->shift, fit));
@@ -456,7 +457,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   all.size = m.size;
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   bl_mle_store(&m, all.best->theta, model);
-  TRY(report(ctx, &r, &model->fit));
+  TRY(report_fit(ctx, &r, &model->fit));
   *means_done = true;
 done:
   bl_multistart_free(&all);

@@ -80,7 +80,7 @@ typedef struct {
   workspace *workspace;
 } tests;
 
-static blica_status allocate(tests *t) {
+static blica_status allocate_tests(tests *t) {
   blica_ctx *ctx = t->ctx;
   const size_t m = t->m, square = bl_mul(m, m), u = (size_t)t->u, cells = bl_mul((size_t)t->n, u);
   double **const squares[] = {&t->inverse, &t->total}, **const by_segment[] = {&t->j, &t->v};
@@ -111,7 +111,7 @@ static blica_status make_tests(blica_ctx *ctx, const bl_item_scores *o, tests **
   *t = (tests){.ctx = ctx, .scores = o, .n = o->n, .u = o->u, .m = o->m};
   for (size_t i = 0; i < (size_t)o->n; i++)
     if (o->place[i + 1] - o->place[i] > t->most) t->most = o->place[i + 1] - o->place[i];
-  TRY(allocate(t));
+  TRY(allocate_tests(t));
   memcpy(t->s, o->score, o->m * (size_t)o->u * sizeof *t->s);
   memcpy(t->j, o->information, o->m * o->m * (size_t)o->u * sizeof *t->j);
   memcpy(t->v, o->variance, o->m * o->m * (size_t)o->u * sizeof *t->v);
@@ -466,7 +466,8 @@ static void fill_nan(double *x, size_t count) {
   for (size_t i = 0; i < count; i++) x[i] = NAN;
 }
 
-static blica_status create(blica_ctx *ctx, const blica_model *m, double level, blica_invariance_result **out) {
+/* Allocates the result for all items and segments. */
+static blica_status create_result(blica_ctx *ctx, const blica_model *m, double level, blica_invariance_result **out) {
   const size_t n = (size_t)m->n, u = (size_t)m->u, k = (size_t)m->k, planes = (size_t)m->planes;
   MUST(bl_alloc(ctx, 1, out));
   blica_invariance_result *r = *out;
@@ -489,7 +490,8 @@ void blica_invariance_free(blica_invariance_result *result) {
   bl_free(result);
 }
 
-static blica_status check(blica_ctx *ctx, const blica_model *m) {
+/* Fails for one segment, and for more sources than the tests can take. */
+static blica_status check_model(blica_ctx *ctx, const blica_model *m) {
   if (m->u < 2)
     return bl_fail(ctx, BLICA_ERR_DATA, "the model has one segment; whether items differ needs two or more");
   if (m->k > BL_ITEM_SCORES_SOURCES)
@@ -510,11 +512,11 @@ blica_status blica_invariance(blica_ctx *ctx, const blica_model *model, const bl
   BL_OWNED double *t = NULL;
   bl_poll_reset(ctx);
   TRY(BL_TAKE_OPTIONS(ctx, invariance, given, &options));
-  TRY(check(ctx, model));
+  TRY(check_model(ctx, model));
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, rows->weight, counts);
-  TRY(create(ctx, model, options.level, &r.out));
+  TRY(create_result(ctx, model, options.level, &r.out));
   TRY(bl_alloc(ctx, (size_t)(model->planes + model->n) * (size_t)model->u, &t));
   r.t = t, r.scale = t + (size_t)model->planes * (size_t)model->u;
   bl_table_thresholds(counts, r.t);

@@ -393,7 +393,8 @@ static blica_status fill_scores(job *b, size_t m) {
   return BLICA_OK;
 }
 
-static blica_status make(job *b, size_t m, bl_item_scores **out) {
+/* Computes the scores with BLAS on one thread for each task, and frees the workspaces. */
+static blica_status make_item_scores(job *b, size_t m, bl_item_scores **out) {
   bl_blas_hold();
   const blica_status status = fill_scores(b, m);
   bl_blas_release();
@@ -412,7 +413,7 @@ blica_status bl_cut_scores(blica_ctx *ctx, const blica_model *model, const bl_ro
   *out = NULL;
   if (rows->planes <= model->k) return BLICA_OK;
   b.q = (size_t)(rows->planes + model->k), b.own = 2 * (size_t)model->k;
-  return make(&b, (size_t)rows->planes + loadings->m, out);
+  return make_item_scores(&b, (size_t)rows->planes + loadings->m, out);
 }
 
 blica_status bl_loading_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
@@ -421,5 +422,5 @@ blica_status bl_loading_scores(blica_ctx *ctx, const blica_model *model, const b
   const size_t n = (size_t)model->n;
   *out = NULL;
   b.q = n * (n - 1) / 2 + (bl_coding_ordinal(rows->coding) ? n : 0), b.own = (size_t)model->k;
-  return make(&b, n * (size_t)model->k, out);
+  return make_item_scores(&b, n * (size_t)model->k, out);
 }

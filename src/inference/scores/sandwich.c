@@ -295,7 +295,7 @@ static void weigh(const job *b, int s, int only, const workspace *r, const doubl
 }
 
 /* Prepares closed_pairs for segment s. */
-static void close(const job *b, int s, const workspace *r) {
+static void prepare_closed_pairs(const job *b, int s, const workspace *r) {
   const blica_model *m = b->model;
   const closed_form *f = &r->closed;
   const int n = m->n, k = m->k;
@@ -361,7 +361,8 @@ static void weigh_and_gather(const job *b, int s, int only, const workspace *r, 
 
 /* ---- one segment ---- */
 
-static void describe(const job *b, int s, const workspace *r) {
+/* Sets the implied correlations of segment s, the influences on its statistics and the weights of pairs. */
+static void describe_segment(const job *b, int s, const workspace *r) {
   const blica_model *m = b->model;
   const double *v = m->variances + (size_t)m->k * s, *t = b->t + (size_t)b->rows->planes * s;
   bl_implied_rho(m->n, m->k, m->link, m->mixing, v, r->scale, r->rho);
@@ -430,12 +431,12 @@ static void segment_task(int64_t item, int thread, void *user) {
   const int s = b->first + (int)item;
   workspace *r = &b->workspaces[thread];
   double *h = b->h + b->m * b->m * (size_t)item, *j = b->j + b->m * b->m * (size_t)item;
-  describe(b, s, r);
+  describe_segment(b, s, r);
   if (!b->tables && !inverse(b, s, r)) {
     b->failed[s] = true;
     return;
   }
-  if (b->closed) close(b, s, r);
+  if (b->closed) prepare_closed_pairs(b, s, r);
   if (bl_method_covariance(b->model) == BL_COVARIANCE_REGULARISED) scale_information(b->model->n, r->full, r->x, r->qq);
   for (size_t c = 0; c < b->m; c++) {
     const int only = column(b, s, r, c, r->column);
@@ -554,7 +555,7 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
 }
 
 /* Sums H and J over the segments, adds the prior and solves for the covariance and the bias. */
-static blica_status attempt(job *b, double *h, double *j, double *bias) {
+static blica_status sum_and_solve(job *b, double *h, double *j, double *bias) {
   const blica_model *model = b->model;
   const size_t block = b->m * b->m, whole = b->all * b->all * sizeof(double);
   memset(h, 0, whole), memset(j, 0, whole);
@@ -619,11 +620,11 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   TRY(bl_alloc(ctx, bl_mul(b.all, b.all), &h));
   TRY(bl_alloc(ctx, bl_mul(b.all, b.all), &j));
   TRY(bl_alloc(ctx, b.all, &bias));
-  status = attempt(&b, h, j, bias);
+  status = sum_and_solve(&b, h, j, bias);
   if (status == BLICA_ERR_NUMERIC &&
       !b.expected) { /* not at a minimum of the objective itself, as with learned priors */
     b.expected = true;
-    status = attempt(&b, h, j, bias);
+    status = sum_and_solve(&b, h, j, bias);
   }
   if (status != BLICA_OK) goto done;
   for (size_t c = 0; c < b.p; c++) memcpy(covariance + b.p * c, j + b.all * c, b.p * sizeof *covariance);

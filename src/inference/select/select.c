@@ -347,7 +347,8 @@ static int within_one_error(const job *b, const double *score, size_t terms, dou
   return chosen;
 }
 
-static void choose(job *b) {
+/* Sets the number of sources that each criterion chooses. */
+static void apply_criteria(job *b) {
   blica_selection *o = b->out;
   const size_t u = (size_t)b->rows->u;
   o->by_heldout = within_one_error(b, b->score, u * (size_t)b->folds, unit_of(b, b->folds), o->heldout, o->heldout_se);
@@ -396,7 +397,8 @@ static void recommend(job *b) {
            o->by_parallel == 1 ? "" : "s", segments, halves);
 }
 
-static blica_status create(job *b) {
+/* Allocates the result for the numbers of sources from 0 to the highest. */
+static blica_status create_selection(job *b) {
   const size_t many = (size_t)b->highest + 1, n = (size_t)b->rows->n;
   MUST(bl_alloc(b->ctx, 1, &b->out));
   b->out->n = b->rows->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
@@ -441,7 +443,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   TRY(bl_rows_of(ctx, data, &b.rows));
   if (b.rows->n < 3) FAIL(ctx, BLICA_ERR_DATA, "there are %d variables; at least 3 are needed", b.rows->n);
   TRY(limit_range(&b));
-  TRY(create(&b));
+  TRY(create_selection(&b));
   TRY(bl_rows_counts_create(ctx, b.rows, &b.counts));
   bl_rows_count(b.rows, b.rows->weight, b.counts);
   choose_method(&b);
@@ -450,7 +452,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   TRY(bl_horn(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue, b.out->reference));
   TRY(bl_map(ctx, b.counts, b.highest, b.out->map));
   TRY(fit_all(&b));
-  choose(&b);
+  apply_criteria(&b);
   recommend(&b);
   *out = bl_take(&b.out);
 done:

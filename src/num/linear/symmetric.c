@@ -48,7 +48,9 @@ static void copy_corner(const bl_symmetric *m, int j0, int columns, double *tile
   }
 }
 
-static void stripe(const bl_symmetric *m, int j0, int columns, int k, const double *x, double *y, double *tile) {
+/* Adds to y [n,k] the product of x with columns j0 .. j0+columns-1 of the matrix and their mirror image. */
+static void multiply_stripe(const bl_symmetric *m, int j0, int columns, int k, const double *x, double *y,
+                            double *tile) {
   const int n = m->n, height = TILE * TILE / columns / 8 * 8;
   for (int i0 = 0; i0 < j0; i0 += height) {
     int rows = least(height, j0 - i0);
@@ -71,7 +73,7 @@ void bl_symmetric_product(const bl_symmetric *m, int k, const double *x, double 
   if (k == 1) one_vector(m, x, y);
   for (int s = 0; k > 1 && s < stripes; s++) {
     const int j0 = n * s / stripes;
-    stripe(m, j0, n * (s + 1) / stripes - j0, k, x, y, work);
+    multiply_stripe(m, j0, n * (s + 1) / stripes - j0, k, x, y, work);
   }
   for (size_t i = 0; i < size; i++) y[i] = x[i] + m->scale * y[i];
 }

@@ -355,7 +355,8 @@ static void store_posterior(const batch *b, int64_t low, int64_t high) {
   }
 }
 
-static void store(const batch *b, int64_t low, int64_t high, bl_v value) {
+/* Stores log P of rows low..high-1 and, if wanted, its derivatives and the posterior moments. */
+static void store_rows(const batch *b, int64_t low, int64_t high, bl_v value) {
   const bl_ep *e = b->e;
   int k = e->k, size = e->n * (1 + k);
   for (int64_t row = low; row < high; row++) {
@@ -419,7 +420,7 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
     int64_t high = low + BL_LANES < e->count ? low + BL_LANES : e->count;
     begin_rows(&b, low, high);
     if (k == 0) {
-      store(&b, low, high, independent(&b));
+      store_rows(&b, low, high, independent(&b));
       continue;
     }
     if (e->start) {
@@ -435,6 +436,6 @@ void BL_NAME(bl_ep_run)(const bl_ep *e) {
       value += correct(&b);
       store_posterior(&b, low, high);
     }
-    store(&b, low, high, value);
+    store_rows(&b, low, high, value);
   }
 }
