@@ -1,7 +1,7 @@
 #!/bin/bash
 # The full log-likelihood of 40 x 1000 rows under their true model, n = k = 6, beside mvtnorm's pmvnorm in R, in the same run.
 # R is given its best case, equal rows merged (each distinct pattern of a segment once), and, as calls times 40 000 rows over distinct
-# patterns, what it takes row by row. Errors are against our own value at a stated error below 1e-7.
+# patterns, what it takes row by row. Errors are against our own value at a stated error below 0.1.
 # CPU seconds of one core for both.
 # usage: bench_loglik.sh [BUILD]   (default: the release build; needs its target benches, r-cran-mvtnorm, python3-numpy)
 set -e
@@ -12,14 +12,14 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 export OPENBLAS_NUM_THREADS=1
 "$build/blica" simulate --variables 6 --sources 6 --segments 40 --samples 1000 --seed 1 --out d --quiet
-"$build/bench_loglik" 6 6 40 1000 1 auto 0.5 1e-3 1e-7 >call.txt
+"$build/bench_loglik" 6 6 40 1000 1 auto 0.5 0.1 >call.txt
 /usr/bin/python3 - "$build/blica" <<'P'
 import csv, json, subprocess, sys, time
 from collections import Counter
 import numpy as np
 import resource
 best = cpu = 1e9
-for _ in range(10):
+for _ in range(5):
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.argv[1], "loglik", "d/model.json", "d/data.csv", "--json", "--quiet", "--threads", "1"], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -62,8 +62,8 @@ END
 /usr/bin/python3 - <<'P'
 rows = [list(map(float, l.split())) for l in open("theirs.txt")]
 calls = [list(map(float, l.split())) for l in open("call.txt")]
-truth, value, (error, count, seconds) = calls[2][1], rows[0][0], rows[0][1:]
-print(f"reference {truth:.6f}, stated error {calls[2][2]:.2g}")
+truth, value, (error, count, seconds) = calls[-1][1], rows[0][0], rows[0][1:]
+print(f"reference {truth:.6f}, stated error {calls[-1][2]:.2g}")
 print(f"R, pmvnorm with its defaults (abseps 1e-3): {value:.4f}, off by {abs(value - truth):.2g}, sum of its errors {error:.2g}; {count:.0f} distinct "
       f"patterns in {seconds:.1f} s, {seconds / count * 1e3:.2f} ms each; row by row that is {seconds / count * 40000:.0f} s")
 for name, (v, e, n, s) in zip(("abseps 1e-6", "Miwa"), rows[1:]):
@@ -73,6 +73,6 @@ def times(s):
 elapsed, cpu = map(float, open("program.txt").read().split())
 print(f"blica loglik, whole program with start and reading: {cpu:.4f} s ({elapsed:.4f} s elapsed); {times(cpu)}")
 for wanted, v, e, s in calls:
-    assert abs(v - value) <= e + error and abs(v - truth) <= e + calls[2][2]
+    assert abs(v - value) <= e + error and abs(v - truth) <= e + calls[-1][2]
     print(f"blica_loglik, data in memory as R's, error {wanted:g}: off by {abs(v - truth):.2g}, stated {e:.2g}, {s * 1e3:.2f} ms; {times(s)}")
 P
