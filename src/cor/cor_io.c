@@ -12,7 +12,7 @@
  * .csv, one row per segment and pair, and one per segment and variable:
  *   segment,i,j,rho,se,flags,threshold
  * The rows of pairs (i before j) leave threshold empty; the rows with i = j have rho 1, no se, flags 0,
- * and the threshold of the variable. Empty means: there is none. Numbers read back to the same bits. */
+ * and the threshold of the variable. Empty means unknown. Numbers read back to the same bits. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

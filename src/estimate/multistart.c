@@ -199,6 +199,8 @@ static bool is_over(const blica_ctx *ctx, const bl_multistart *all) {
 
 /* ---- all starts ---- */
 
+/* Runs one start after the other, each with all threads and ranks; stops when the time is over, but never before the
+ * first. */
 static blica_status run_in_turn(blica_ctx *ctx, bl_multistart *all) {
   blica_status status = BLICA_OK;
   for (int i = 0; i < all->count; i++) {
@@ -270,6 +272,7 @@ done:
   return status;
 }
 
+/* Runs `count` starts from `first` on side by side. */
 static blica_status run_range(blica_ctx *ctx, bl_multistart *all, int first, int count) {
   blica_status status;
   bl_split split = {0};

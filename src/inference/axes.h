@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* Draws of A against the estimate: columns matched in order and sign, as blica_compare has it. */
+/* Draws of A against the estimate: columns matched in order and sign, as by blica_compare. */
 typedef struct {
   int n, k, draws;
   double *mixing; /* [n,k,draws] matched */

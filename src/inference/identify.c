@@ -57,12 +57,13 @@ void blica_identification_free(blica_identification *identification) {
   bl_free(identification);
 }
 
-/* The items in the order in which their scales stand: those with three or more levels first. */
+/* The order of the scales of the items: items with three or more levels come first. */
 typedef struct {
   int ordinal;
   int *order; /* [n] */
 } item_order;
 
+/* Lists the items with three or more levels, then the others. */
 static blica_status order_items(blica_ctx *ctx, const blica_model *model, item_order *items) {
   items->ordinal = 0;
   MUST(bl_alloc(ctx, (size_t)model->n, &items->order));
@@ -98,7 +99,7 @@ static blica_status eliminate(blica_ctx *ctx, double *info, size_t ld, size_t re
 }
 
 /* One segment's contribution to the information about A [nk], its own log v [k] and the scales that it shares with
- * other segments, which stand behind all log v; the scales of items with two levels are eliminated. */
+ * other segments, which follow all log v; the scales of items with two levels are eliminated. */
 static blica_status add_segment(blica_ctx *ctx, const bl_layout *d, int s, int ordinal, double *cross, double *local,
                                 double *info, size_t ld) {
   const int n = d->n, k = d->k, m = n + k, kept = k + ordinal, binary = n - ordinal;

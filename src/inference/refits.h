@@ -26,9 +26,9 @@ enum { BL_DRAWS_LEAST = 20 }; /* fewer finished draws are not used */
 enum { BL_DRAWN_MIXING, BL_DRAWN_LOG_VARIANCES, BL_DRAWN_MEANS, BL_DRAWN_CUTS, BL_DRAWN_THRESHOLDS, BL_DRAWN_PARTS };
 
 /* Standard deviations over draws of these parts, where error is not NULL, and the share of draws in which a column
- * stays within 30 degrees [k]. Of rows with replicate weights these are the draws, and as many. *out has the draws:
- * after an interrupt those that were finished, if they are BL_DRAWS_LEAST or more and no replicates, else it fails.
- * Same bits for any number of threads. */
+ * stays within 30 degrees [k]. If rows have replicate weights, each of these makes one draw. *out has the draws: after
+ * an interrupt those that were finished, if they are BL_DRAWS_LEAST or more and no replicates, else it fails. Same bits
+ * for any number of threads. */
 blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
                           double *const error[BL_DRAWN_PARTS], double *stability, bl_axes **out);
 

@@ -66,6 +66,7 @@ void bl_workspace_free(bl_workspace *workspace) {
   bl_free(workspace);
 }
 
+/* Sampled log P of the rows of a task and, if wanted, the gradient. */
 static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
                         const bl_accuracy *accuracy, int segment, blica_simd level, bl_want *want,
                         bl_workspace *workspace) {
@@ -91,6 +92,7 @@ static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, c
   return true;
 }
 
+/* Integrated log P of the rows of a task and, if wanted, the gradient. */
 static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
                      const double *band, const bl_accuracy *accuracy, blica_simd level, bl_want *want,
                      bl_workspace *workspace) {
@@ -142,6 +144,7 @@ static void sum_scores(const bl_group *g, const bl_task_rows *t, int k, const bl
     }
 }
 
+/* Approximate log P of the rows of a task and, if wanted, the gradient or the scores. */
 static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, const bl_intervals *levels, blica_simd level,
                    bl_want *want, bl_workspace *workspace) {
   int64_t count = t->high - t->low;

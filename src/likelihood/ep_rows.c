@@ -53,6 +53,7 @@ static double log_weight(const target *t, bl_rng *rng) {
   return value;
 }
 
+/* log P of a row by importance sampling around its posterior by expectation propagation. */
 static double sampled_log_p(const target *t, uint64_t seed, uint64_t stream) {
   bl_rng rng = bl_rng_make(seed, stream);
   double top = -INFINITY, sum = 0.0;

@@ -198,6 +198,7 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   return value;
 }
 
+/* Computes the scores of the rows of a task and passes them on. */
 static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   if (bl_loop_stopped(w->ctx, thread)) return;
   bl_likelihood *l = w->l;

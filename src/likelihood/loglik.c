@@ -96,6 +96,7 @@ static void combine_grid(work *w, double grid_error) {
   }
 }
 
+/* Refines the grid until the error is small enough. */
 static blica_status by_grid(work *w) {
   for (double error = FIRST_GRID; error > 1e-17; error *= 1e-2) {
     for (int shift = 0; shift < 2; shift++)
@@ -136,6 +137,7 @@ static void combine_lattice(work *w) {
   }
 }
 
+/* Doubles the points of the lattice until the error is small enough, or the work too large. */
 static blica_status by_lattice(work *w) {
   double unit = (double)w->patterns->count * w->params.n * SHIFTS;
   for (int points = FIRST_POINTS; points <= w->most_points; points *= 2) {
@@ -149,6 +151,7 @@ static blica_status by_lattice(work *w) {
   return BLICA_OK;
 }
 
+/* Expectation propagation, with the error that a sample of rows shows. */
 static blica_status by_ep(work *w) {
   double mean, sd;
   MUST(evaluate(w, (bl_accuracy){.seed = w->options->seed}, 0, w->log_p));
@@ -205,6 +208,7 @@ static blica_status announce(const work *w, blica_engine engine, const int *segm
   return BLICA_OK;
 }
 
+/* Computes the log-likelihood with this engine. */
 static blica_status by_engine(work *w, blica_engine engine, const int *segment) {
   bl_likelihood_free(w->likelihood);
   w->likelihood = NULL;

@@ -52,6 +52,7 @@ static double *take(double **work, size_t count) {
   return part;
 }
 
+/* Divides work among the arrays. */
 static slice slice_of(const bl_posterior *p, blica_simd level, double *ep_work, double *work) {
   const size_t k = (size_t)p->k, others = k - 1, n = (size_t)p->n;
   slice s = {.p = p, .level = level, .ep_work = ep_work};

@@ -142,6 +142,7 @@ static bl_posterior problem_of(workspace *own, const bl_group *g, const bl_param
                         .work = own->work};
 }
 
+/* Posterior of rows whose segment is known. */
 static void known_segment(const job *w, workspace *own, const bl_group *g, const bl_task_rows *t) {
   const int k = w->params.k, s = w->map[g->segment];
   const int64_t count = t->high - t->low;

@@ -50,6 +50,7 @@ static int grow(search *w, int row, double *reached) {
   }
 }
 
+/* Assigns a row along the shortest augmenting path, and updates the prices. */
 static void assign_row(search *w, int row) {
   double reached;
   int end = grow(w, row, &reached);

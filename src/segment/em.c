@@ -160,6 +160,7 @@ typedef struct {
   int states;
 } assignment;
 
+/* Gives run r the label of the nearest centre. */
 static void assign_run(int64_t r, int thread, void *user) {
   const assignment *a = user;
   clusters *c = a->c;
@@ -171,6 +172,7 @@ static void assign_run(int64_t r, int thread, void *user) {
   }
 }
 
+/* Moves each centre to the mean of its runs; one without runs stays at 0. */
 static void move_centres(clusters *c, int states, double *count) {
   memset(c->centre, 0, c->size * (size_t)states * sizeof *c->centre);
   memset(count, 0, (size_t)states * sizeof *count);
@@ -184,6 +186,7 @@ static void move_centres(clusters *c, int states, double *count) {
     for (size_t i = 0; i < c->size && count[s] > 0; i++) c->centre[(size_t)s * c->size + i] /= count[s];
 }
 
+/* Labels the runs by k-means. */
 static blica_status cluster_runs(blica_ctx *ctx, const bl_series *x, int states, uint64_t seed, uint64_t stream,
                                  clusters *c) {
   BL_OWNED double *count = NULL;

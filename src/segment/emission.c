@@ -211,6 +211,7 @@ typedef struct {
   double *log_p;
 } job;
 
+/* log P of all patterns in state s from its counts. */
 static void count_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;

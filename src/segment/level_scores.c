@@ -164,6 +164,7 @@ static void regress(state *t, const bl_group *g) {
   }
 }
 
+/* log P of the patterns of a group, item by item. */
 static void run_group(state *t, const bl_group *g, double *log_p, int stride) {
   const int n = g->n;
   regress(t, g);

@@ -58,6 +58,7 @@ static blica_status settle_states(blica_ctx *ctx, bl_em *em, bl_search *search, 
   return BLICA_OK;
 }
 
+/* Goes from `first` states down to `least`, merging two at a time, and keeps the best of each number. */
 static blica_status one_start(blica_ctx *ctx, bl_em *em, const blica_segment_options *o, int start, int first,
                               int least, bl_search *search) {
   BL_OWNED bl_states *x = NULL, *fewer = NULL;
@@ -187,6 +188,7 @@ static int best_of(const heldout *h, int low, int high) {
 
 /* ---- the folds ---- */
 
+/* Finds states without the rows of fold f, and scores its rows under them. */
 static blica_status search_fold(heldout *h, const blica_segment_options *o, int f) {
   blica_status status;
   fold *x = &h->fold[f];

@@ -169,6 +169,7 @@ static bool only_dependence(blica_ctx *ctx, const bl_em *em, const blica_segment
   return only;
 }
 
+/* All of blica_segment: the number of states, their rows and the model. */
 static blica_status find_states(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                                 blica_segmentation **out) {
   blica_status status;

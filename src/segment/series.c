@@ -1,8 +1,8 @@
 /* series.c - distinct patterns of a series, their scores, and weighted pair counts.
  *
  * Everything that a state asks of the rows goes through their distinct patterns: with n items and no missing values
- * there are at most 2^n. Weighted counts run over the ones of a pattern and, innermost, over the states, which stand
- * next to each other in memory. Patterns are cut into at most BLOCKS blocks whose sums are added in order. */
+ * there are at most 2^n. Weighted counts run over the ones of a pattern and, innermost, over the states, which are
+ * neighbours in memory. Patterns are cut into at most BLOCKS blocks whose sums are added in order. */
 #include "segment/series.h"
 
 #include <errno.h>
@@ -50,6 +50,7 @@ static void add_margins(const bl_series *x, const bl_group *g, int states, const
   }
 }
 
+/* Adds the statistics of patterns low..high-1 of a group, weighted by states. */
 static void expect_group(const bl_series *x, const bl_group *g, int64_t low, int64_t high, int states,
                          const double *weight, double *margin, double *stat) {
   const size_t S = (size_t)states;
@@ -72,6 +73,7 @@ static void expect_group(const bl_series *x, const bl_group *g, int64_t low, int
   if (!x->complete) add_margins(x, g, states, margin, stat);
 }
 
+/* Adds the statistics of one block of patterns, into its own sums. */
 static void expect_block(int64_t block, int thread, void *user) {
   (void)thread;
   const expectation *e = user;

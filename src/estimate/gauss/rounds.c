@@ -65,7 +65,7 @@ static double log_mean_variance(const bl_layout *p, const double *theta, int j) 
 
 /* Rescales every source so that the mean of its variances is 1; without priors the likelihood stays as it was. A source
  * that a segment does not show has its variance driven to 0 there, and one that explains a singular matrix has it
- * driven to infinity: the likelihood levels off on the way and never ends. Beyond LOG_BOUND its change is lost in
+ * driven to infinity: the likelihood levels off on the way but has no maximum. Beyond LOG_BOUND its change is lost in
  * rounding, so that is where such a variance is put; the model stays finite and a gradient means something. */
 static void standardise(const bl_layout *p, double *theta) {
   for (int j = 0; j < p->k; j++) {

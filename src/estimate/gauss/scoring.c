@@ -315,7 +315,7 @@ static void pass_scoring(bl_serializer *io, void *user) {
   bl_pass(io, w->gradient, w->size * sizeof *w->theta);
 }
 
-/* A run that was taken up is after a step, before the hook that follows it. */
+/* A resumed run continues after a step, before the hook that follows it. */
 static void run_steps(scoring *w, bool resumed) {
   const bl_scoring_options *o = w->options;
   bl_scoring_result *result = w->result;

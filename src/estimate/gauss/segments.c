@@ -63,6 +63,7 @@ static void fill_lanes(bl_gauss *g, int s, double *matrix) {
   for (size_t i = 0; i < n; i++) noise[i * BL_LANES] = padding ? 1 : g->noise[i + n * (size_t)s];
 }
 
+/* Copies the correlation matrices of the segments, in the order of lanes where kernels use them. */
 static blica_status set_matrices(blica_ctx *ctx, bl_gauss *g) {
   const size_t n = (size_t)g->layout.n, u = (size_t)g->layout.u, padded = (u + BL_LANES - 1) / BL_LANES * BL_LANES;
   BL_OWNED double *matrix = NULL;

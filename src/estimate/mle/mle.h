@@ -33,7 +33,7 @@ typedef struct {
   const double *tilt, *pivot;                      /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
 } bl_mle;
 
-/* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. The coding is borrowed. */
+/* Chooses the engine and packs the patterns; call bl_mle_free after a failure, too. Borrows the coding. */
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
                          const blica_fit_options *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);

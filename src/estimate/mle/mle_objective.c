@@ -73,6 +73,7 @@ blica_status bl_mle_order(bl_mle *m, const double *theta) {
   return bl_likelihood_order(m->ctx, m->likelihood, &params);
 }
 
+/* Whether loadings are so large that the engine cannot integrate; the objective has no value there. */
 static bool too_steep(const bl_mle *m, const bl_params *p) {
   for (int s = 0; s < m->u; s++) {
     double product = 1;

@@ -134,6 +134,7 @@ static blica_status describe_pair(blica_ctx *ctx, const blica_cor *cor, int i, i
 
 /* ---- lines and their products ---- */
 
+/* Adds weight times the influences of a row of levels x to z: on thresholds, then on correlations. */
 static void add_row(const work *w, const int8_t *x, double weight, double *z) {
   const bl_rows *rows = w->rows;
   for (int m = 0; m < w->planes; m++)
@@ -174,6 +175,7 @@ static void tile_task(int64_t item, int thread, void *user) {
            size);
 }
 
+/* Adds up the products of the influences of all lines, a chunk after the other. */
 static blica_status add_products(blica_ctx *ctx, work *w) {
   for (w->line = 0; w->line < w->lines; w->line += CHUNK) {
     bl_parallel(ctx, CHUNK, line_task, w);

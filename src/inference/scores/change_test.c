@@ -1,7 +1,7 @@
 /* change_test.c - a score test of changing variances, from the scores of single rows.
  *
  * Null hypothesis: all segments have the same latent correlations; margins are free. The pooled correlations are those
- * of pooled.c, with margins that are shrunk, and scores that are insensitive to them to first order. Against it stand
+ * of pooled.c, with margins that are shrunk, and scores that are insensitive to them to first order. The alternative is
  * changes of the covariance of the k leading factors of the pooled matrix: directions D [pairs,m], m <= k(k+1)/2.
  * Nothing depends on the fitted mixing matrix, which under the null hypothesis adapts to the noise. With U_r the score
  * of row r along D, H_s = D'W_s D the nominal information of segment s of N_s rows, l_s = diag(H_s)^1/2, f_s = N_s / N:
@@ -118,6 +118,7 @@ static void add_scores(job *b, int s, const workspace *r) {
   }
 }
 
+/* Scores of segment s in the tested directions and, for the lags, products of neighbouring units. */
 static void segment_task(int64_t item, int thread, void *user) {
   job *b = user;
   const int s = (int)item;

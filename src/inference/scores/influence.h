@@ -32,9 +32,9 @@ typedef struct {
 blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bl_statistics kind,
                                bl_influence **out);
 
-/* Of segment s of the counts at correlations rho [pairs] and thresholds t [planes]; influences on thresholds are at
- * margin [planes], so that their sums are the distance of the data from there. With BL_MARGINS rho and t may be NULL.
- */
+/* Computes the influences in segment s of the counts at correlations rho [pairs] and thresholds t [planes]. Those on
+ * thresholds are at margin [planes], so that their sums are the distance of the data from there. With BL_MARGINS rho
+ * and t may be NULL. */
 void bl_influence_describe(const blica_counts *counts, int s, const double *rho, const double *t, const double *margin,
                            bl_influence *f);
 

@@ -17,8 +17,8 @@ static int find(const char *name, int count, char **names) {
   return -1;
 }
 
-/* place[i] is where name i of the model stands among the given names. Fails with BLICA_ERR_DATA, naming the first name
- * that only one of them has; `what` says what is named. */
+/* place[i] <- the place of name i of the model among the given names. Fails with BLICA_ERR_DATA, naming the first name
+ * that only one of the lists has; `what` says what is named. */
 static blica_status match_names(blica_ctx *ctx, const char *what, int have, char **model, int given, char **counts,
                                 int *place) {
   for (int i = 0; i < have; i++) {

@@ -55,6 +55,7 @@ static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, 
   }
 }
 
+/* Eigenvalues of one data set in which the values of each item are permuted within segments. */
 static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, void *user) {
   const job *b = user;
   const bl_rows *rows = b->rows;

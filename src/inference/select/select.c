@@ -119,6 +119,7 @@ static blica_status draw_folds(job *b) {
 
 /* ---- fits ---- */
 
+/* Fits k sources to the rows of these weights, of which counts are the counts. */
 static blica_status fit_part(blica_ctx *ctx, const job *b, int k, const double *weight, blica_counts *counts,
                              blica_model **out) {
   BL_AUTO(blica_data) *data = NULL;

@@ -1,5 +1,5 @@
-/* select.h - by what numbers of sources are compared: the prediction of rows that a model was not fitted to, and the
- * eigenvalues of the correlations. */
+/* select.h - criteria by which numbers of sources are compared: the prediction of rows that a model was not fitted to,
+ * and the eigenvalues of the correlations. */
 #ifndef BL_SELECT_H
 #define BL_SELECT_H
 

@@ -30,6 +30,7 @@ typedef struct {
   const double *e;          /* of a congruence */
 } machine;
 
+/* The terms of segment s in the gradient and in the diagonal of the Hessian. */
 static void gradient_terms(const machine *j, int64_t s) {
   const int m = j->m;
   const size_t mm = (size_t)m * m;

@@ -63,6 +63,7 @@ BL_INLINE void add_cell(bl_v cell, bl_v p, double sign, bl_v *value, bl_v *chang
   *change -= sign * cell / q;
 }
 
+/* Negative log-likelihoods of BL_LANES tables, and their derivatives. */
 BL_INLINE void tables8(const bl_bvn_tables *t, int at) {
   bl_v h = bl_v_load(t->h + at), below = bl_v_load(t->below + at), above = bl_v_load(t->above + at),
        rho = bl_v_load(t->rho + at);

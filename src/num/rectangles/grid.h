@@ -28,7 +28,7 @@ typedef struct {
   double *g_loading;    /* n rows of k, out */
   double *g_edge;       /* by edge, out; NULL: not wanted */
   double *score;        /* [n (1+k), count] d log p / d (mean_i, B_i), i = 0..n-1; NULL: not wanted */
-  double *upper;        /* [n,count] d log p / d upper end, 0 where there is none; with score; NULL: not wanted */
+  double *upper;        /* [n,count] d log p / d upper end, 0 where that is infinite; with score; NULL: not wanted */
   double *work;         /* bl_grid_work doubles, 64-byte aligned */
 } bl_grid;
 
