@@ -26,10 +26,10 @@ typedef struct {
   double *step_a, *step_lambda, *step_tau;
   double *block;  /* [5+2 cuts,u]: a a, a l, l l; scores; cross terms */
   double *corner; /* [cuts,cuts] */
-} margins;
+} item_fit;
 
 /* Probabilities p [cuts+1] of a segment; t and its density at the cuts. */
-static void levels_of(const margins *m, int s, double *p, double *t, double *density) {
+static void levels_of(const item_fit *m, int s, double *p, double *t, double *density) {
   double before = 1, scale = exp(-m->lambda[s]);
   for (int l = 0; l < m->cuts; l++) {
     t[l] = (m->a[s] - m->tau[l]) * scale;
@@ -41,7 +41,7 @@ static void levels_of(const margins *m, int s, double *p, double *t, double *den
   p[m->cuts] = fmax(before, 1e-300);
 }
 
-static double log_posterior(const margins *m) {
+static double log_posterior(const item_fit *m) {
   double p[MOST], t[MOST], density[MOST], sum = 0;
   for (int l = 1; l < m->cuts; l++)
     if (!(m->tau[l] > m->tau[l - 1])) return -INFINITY;
@@ -55,7 +55,7 @@ static double log_posterior(const margins *m) {
 }
 
 /* Scores and Fisher information of a segment, added to the cuts' and kept in its block. */
-static void segment_terms(margins *m, int s, double *score_tau) {
+static void segment_terms(item_fit *m, int s, double *score_tau) {
   const int cuts = m->cuts;
   double p[MOST], t[MOST], density[MOST];
   double *block = m->block + (size_t)s * (size_t)(5 + 2 * cuts), *side = block + 5, scale = exp(-m->lambda[s]);
@@ -109,7 +109,7 @@ static void solve_corner(int n, double *a, double *x) {
 }
 
 /* The step of Fisher scoring. */
-static void find_step(margins *m) {
+static void find_step(item_fit *m) {
   const int cuts = m->cuts;
   memset(m->corner, 0, sizeof(double) * (size_t)(cuts * cuts));
   memset(m->step_tau, 0, sizeof(double) * (size_t)cuts);
@@ -133,12 +133,12 @@ static void find_step(margins *m) {
   }
 }
 
-static void move(margins *m, double by) {
+static void move(item_fit *m, double by) {
   for (int s = 0; s < m->u; s++) m->a[s] += by * m->step_a[s], m->lambda[s] += by * m->step_lambda[s];
   for (int l = 0; l < m->cuts; l++) m->tau[l] += by * m->step_tau[l];
 }
 
-static void maximise(margins *m) {
+static void maximise(item_fit *m) {
   double value = log_posterior(m);
   for (int step = 0; step < MOST_STEPS; step++) {
     double by = 1, largest = 0;
@@ -190,7 +190,7 @@ static int read_margins(const job *j, int i, double *above) {
 }
 
 /* Starts from the cuts of all segments together, with equal locations and scales. */
-static void set_first_cuts(margins *m) {
+static void set_first_cuts(item_fit *m) {
   double all = 0;
   for (int s = 0; s < m->u; s++) all += m->above[(size_t)s * (size_t)(m->cuts + 2)];
   for (int l = 0; l < m->cuts; l++) {
@@ -206,7 +206,7 @@ static void item_task(int64_t i, int thread, void *user) {
   blica_cor *cor = j->cor;
   const size_t u = (size_t)cor->u, n = (size_t)cor->n;
   double *work = j->work + (size_t)thread * j->work_size;
-  margins m = {.u = cor->u, .above = work};
+  item_fit m = {.u = cor->u, .above = work};
   m.cuts = read_margins(j, (int)i, m.above);
   for (size_t s = 0; s < u; s++) cor->location[(size_t)i + n * s] = 0, cor->log_scale_se[(size_t)i + n * s] = INFINITY;
   if (m.cuts < 2) return;

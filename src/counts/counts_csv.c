@@ -83,10 +83,10 @@ typedef struct {
   size_t count, capacity;
   entry *entries;
   bool exact;
-} table;
+} long_form;
 
 static blica_status read_some(void *source, char *buffer, size_t size, char *message, size_t *got) {
-  const table *t = source;
+  const long_form *t = source;
   *got = fread(buffer, 1, size, t->stream);
   if (!ferror(t->stream)) return BLICA_OK;
   snprintf(message, BL_RECORDS_MESSAGE, "%s: cannot read: %s", t->path, strerror(errno));
@@ -94,7 +94,7 @@ static blica_status read_some(void *source, char *buffer, size_t size, char *mes
 }
 
 /* Splits the next record; *more is false at the end. */
-static blica_status next_record(blica_ctx *ctx, table *t, bool *more) {
+static blica_status next_record(blica_ctx *ctx, long_form *t, bool *more) {
   char message[BL_RECORDS_MESSAGE];
   size_t length;
   blica_status status = bl_records_peek(&t->text, message, more, &length);
@@ -102,7 +102,7 @@ static blica_status next_record(blica_ctx *ctx, table *t, bool *more) {
   return status == BLICA_OK ? BLICA_OK : bl_fail(ctx, status, "%s", message);
 }
 
-static blica_status parse_number(blica_ctx *ctx, const table *t, int field, double *out) {
+static blica_status parse_number(blica_ctx *ctx, const long_form *t, int field, double *out) {
   const char *text = t->text.fields[field].text;
   char *end;
   *out = bl_strtod(text, &end);
@@ -113,7 +113,7 @@ static blica_status parse_number(blica_ctx *ctx, const table *t, int field, doub
   return BLICA_OK;
 }
 
-static blica_status parse_entry(blica_ctx *ctx, table *t) {
+static blica_status parse_entry(blica_ctx *ctx, long_form *t) {
   blica_status status;
   entry e = {0, -1, -1, {0}};
   const bl_record_field *s = t->text.fields, *i = s + 1, *j = s + 2;
@@ -139,7 +139,7 @@ done:
   return status;
 }
 
-static blica_status parse_header(blica_ctx *ctx, table *t) {
+static blica_status parse_header(blica_ctx *ctx, long_form *t) {
   bool more;
   MUST(next_record(ctx, t, &more));
   t->exact = more && t->text.field_count == 1 && strcmp(t->text.fields[0].text, "# exact") == 0;
@@ -151,7 +151,7 @@ static blica_status parse_header(blica_ctx *ctx, table *t) {
                  "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00", t->path);
 }
 
-static blica_status parse_file(blica_ctx *ctx, table *t) {
+static blica_status parse_file(blica_ctx *ctx, long_form *t) {
   blica_status status;
   bool more = true;
   t->stream = fopen(t->path, "rb");
@@ -173,7 +173,7 @@ done:
 }
 
 /* Cells that were not in the file are -1. */
-static blica_status place(blica_ctx *ctx, const table *t, blica_counts *c) {
+static blica_status place(blica_ctx *ctx, const long_form *t, blica_counts *c) {
   size_t cells = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
   for (size_t k = 0; k < cells; k++) c->n11[k] = -1;
   for (size_t k = 0; k < margins; k++) c->present[k] = -1;
@@ -223,7 +223,7 @@ static void margins_from_pairs(blica_counts *c, int s, const bool *given) {
 }
 
 /* Fails when a pair is missing; fills in the margins and numbers of rows that the file does not have. */
-static blica_status fill_margins(blica_ctx *ctx, const table *t, blica_counts *c) {
+static blica_status fill_margins(blica_ctx *ctx, const long_form *t, blica_counts *c) {
   blica_status status = BLICA_OK;
   BL_OWNED bool *given = NULL;
   TRY(bl_alloc(ctx, (size_t)c->n, &given));
@@ -271,7 +271,7 @@ static void drop_cells(blica_counts *c) {
 blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out) {
   blica_status status;
   blica_counts *c = NULL;
-  table t = {.path = path};
+  long_form t = {.path = path};
   *out = NULL;
   TRY(parse_file(ctx, &t));
   size_t pairs = (size_t)((int64_t)t.variables.count * (t.variables.count - 1) / 2);

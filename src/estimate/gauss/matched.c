@@ -15,9 +15,9 @@ typedef struct {
   bl_tables *tables;
   bl_margins *margins;
   bl_item_scales scales;
-} parts;
+} fit_terms;
 
-static void free_parts(parts *p) {
+static void free_terms(fit_terms *p) {
   bl_free(p->gauss);
   bl_free(p->tables);
   bl_free(p->margins);
@@ -25,7 +25,7 @@ static void free_parts(parts *p) {
 }
 
 /* Where outcomes are rare a share of each segment's weight goes to its tables. */
-static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, bl_criterion *c, parts *p) {
+static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, bl_criterion *c, fit_terms *p) {
   if (!problem->counts || !bl_is_rare(problem->cor)) return BLICA_OK;
   MUST(bl_tables_make(ctx, &c->layout, problem->counts, problem->cor->thresholds, &p->tables));
   for (int s = 0; s < c->layout.u; s++) {
@@ -38,7 +38,7 @@ static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, bl_cri
 }
 
 /* Adds the term of the scales of ordinal items, if there are any. */
-static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_criterion *c, parts *p) {
+static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_criterion *c, fit_terms *p) {
   const blica_cor *cor = problem->cor;
   const size_t count = (size_t)cor->n * (size_t)cor->u;
   if (!cor->log_scale) return BLICA_OK;
@@ -55,7 +55,7 @@ static blica_status add_scales(blica_ctx *ctx, const bl_problem *problem, bl_cri
 /* Fits matched: makes the terms of its criterion, runs the rounds and fills the model. */
 static blica_status fit_matched(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
-  parts p = {.gauss = NULL};
+  fit_terms p = {.gauss = NULL};
   bl_gauss_fit fit = {.problem = problem, .average = average};
   bl_criterion *c = &fit.criterion;
   const bool common_cuts = model->k < model->n && model->u > 1 && !bl_coding_ordinal(problem->cor->coding) &&
@@ -72,7 +72,7 @@ static blica_status fit_matched(blica_ctx *ctx, const bl_problem *problem, bool 
   fit.constant = bl_gauss_constant(p.gauss);
   TRY(bl_gauss_fit_run(ctx, &fit, model));
 done:
-  free_parts(&p);
+  free_terms(&p);
   return status;
 }
 
