@@ -144,8 +144,9 @@ static int print_text(const blica_model *m, const blica_assessment *a) {
     printf("\n");
   }
   printf("\n");
-  print_loadings(m, a->mixing_se, stdout);
-  return EXIT_OK;
+  if (print_loadings(m, a->mixing_se, stdout)) return EXIT_OK;
+  say_error("out of memory");
+  return EXIT_FAILED;
 }
 
 /* Whether all answers are yes. */

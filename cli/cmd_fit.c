@@ -182,7 +182,8 @@ static void print_summary(program *p, const fit_values *v, const blica_model *m,
   char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
   const char *data = p->operands[0];
   if (*words) print_sentences(to, words), putc('\n', to);
-  if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, NULL, to);
+  if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES && !print_loadings(m, NULL, to))
+    say_warning("out of memory: the table of loadings is left out");
   print_sources(m, to);
   print_freed(v, m, to);
   print_design(p, m, to);

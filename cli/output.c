@@ -237,11 +237,10 @@ int names_width(char *const *names, int count, int least) {
   return least < NAME_MOST ? least : NAME_MOST;
 }
 
-void print_loadings(const blica_model *m, const double *se, FILE *to) {
+bool print_loadings(const blica_model *m, const double *se, FILE *to) {
   const int width = names_width(m->variables, m->n, 8);
-  int *order = calloc((size_t)m->n, sizeof *order);
-  if (!order) return;
-  sort_items(m, order);
+  int *order = sorted_items(m, calloc);
+  if (!order) return false;
   fprintf(to, "%-*s", width, "loadings");
   for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d%s", j < 9 ? 4 : 3, "", j + 1, se ? "  error" : "");
   for (int i = 0; i < m->n; i++) {
@@ -256,6 +255,7 @@ void print_loadings(const blica_model *m, const double *se, FILE *to) {
   }
   fputs("\n\n", to);
   free(order);
+  return true;
 }
 
 bool method_needs_rows(int method) {

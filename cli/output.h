@@ -68,8 +68,8 @@ enum { NAME_MOST = 40, LABEL_SHOWN = 60 };
 void put_name(FILE *to, const char *name, int least, int most);
 /* The widest of these names, in characters, at least `least` and at most NAME_MOST. */
 int names_width(char *const *names, int count, int least);
-/* The loadings, items by source, with their errors (NULL: none) and what the items ask. */
-void print_loadings(const blica_model *m, const double *se, FILE *to);
+/* The loadings, items by source, with their errors (NULL: none) and what the items ask; false when memory is out. */
+bool print_loadings(const blica_model *m, const double *se, FILE *to);
 /* The exit code of a fit that stopped so; says why where it is not 0. An interrupt counts even when the best start had
  * converged before it: others were not tried. */
 int exit_of(blica_stop stop);

@@ -146,9 +146,8 @@ static bool any_worth_showing(const agreement *g) {
 
 figure *figure_residuals(const report *r) {
   const blica_model *m = r->in->model;
-  int *order = any_worth_showing(&r->agree) ? draw_alloc((size_t)m->n, sizeof *order) : NULL;
+  int *order = any_worth_showing(&r->agree) ? sorted_items(m, draw_alloc) : NULL;
   if (!order) return NULL;
-  sort_items(m, order);
   const double side = m->n <= 20   ? 24
                       : m->n <= 60 ? 12
                                    : fmax(1, 720.0 / m->n),

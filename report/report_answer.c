@@ -212,9 +212,8 @@ static bool errors_known(const blica_assessment *a) {
 static void picture(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const bool dots = m->k <= SOURCES_DOTS;
-  int *order = draw_alloc((size_t)m->n, sizeof *order), home = -1;
+  int *order = sorted_items(m, draw_alloc), home = -1;
   if (!order) return;
-  sort_items(m, order);
   fprintf(page,
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Loadings\"><table id=\"picture\" "
           "style=\"--w:%dch\"><caption>",

@@ -95,17 +95,17 @@ static int by_source(const void *x, const void *y) {
   return a->item < b->item ? -1 : 1;
 }
 
-void sort_items(const blica_model *m, int *order) {
-  keyed *keys = calloc((size_t)m->n, sizeof *keys);
-  for (int i = 0; i < m->n; i++) {
-    order[i] = i;
-    if (!keys) continue; /* unsorted, then */
+int *sorted_items(const blica_model *m, void *(*alloc)(size_t, size_t)) {
+  keyed *keys = alloc((size_t)m->n, sizeof *keys);
+  int *order = keys ? alloc((size_t)m->n, sizeof *order) : NULL;
+  for (int i = 0; i < m->n && order; i++) {
     const int source = source_of_item(m, i);
     keys[i] = (keyed){i, source, fabs(source_correlation(m, i, source))};
   }
-  if (keys) qsort(keys, (size_t)m->n, sizeof *keys, by_source);
-  for (int i = 0; i < m->n && keys; i++) order[i] = keys[i].item;
+  if (order) qsort(keys, (size_t)m->n, sizeof *keys, by_source);
+  for (int i = 0; i < m->n && order; i++) order[i] = keys[i].item;
   free(keys);
+  return order;
 }
 
 /* The variance that source j gives to all latent variables together, mean over segments. */

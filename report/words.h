@@ -13,8 +13,9 @@
 double source_correlation(const blica_model *m, int i, int j);
 /* The source with which item i correlates most. */
 int source_of_item(const blica_model *m, int i);
-/* Items by their source, those that correlate most with it first. */
-void sort_items(const blica_model *m, int *order /* [n] */);
+/* Items by their source, those that correlate most with it first: [n], to be freed; NULL when memory is out. alloc is
+ * calloc or draw_alloc. */
+int *sorted_items(const blica_model *m, void *(*alloc)(size_t count, size_t size));
 /* Whether the interval of the loading of item i on source j is known and meets 0; assessment may be NULL. */
 bool is_doubtful(const blica_assessment *assessment, int i, int j);
 /* Writes which items source j is: "x7, x6 and 2 more against x3". Named are those whose correlation with it is worth a

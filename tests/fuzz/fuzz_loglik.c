@@ -49,7 +49,7 @@ static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_bytes b = {data, size};
   uint8_t how = fuzz_byte(&b);
-  const char *engine = engines[(how >> 5) % 5];
+  const char *engine = engines[(how >> 5) % 4];
   blica_model *m = random_model(&b, how & 4);
   blica_data *d = random_data(&b, m->n, m->u, 3);
   if (d && (how & 8))
