@@ -165,8 +165,8 @@ static int run(program *p, void *values) {
   if (code != EXIT_OK) return code;
   const blica_status status = blica_assess(p->ctx, p->model, p->rows, &v->options, &result);
   if (status != BLICA_OK) return fail_reading(p, status);
-  code = json_give(record(p->model, result, &v->options), v->out, v->json);
-  if (code == EXIT_OK && !v->json) code = print_text(p->model, result);
+  if (!v->json) code = print_text(p->model, result);
+  if (code == EXIT_OK) code = json_give(record(p->model, result, &v->options), v->out, v->json);
   if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
   if (interrupted()) {
     say_warning("interrupted; numbers are those of %d of %d refits", result->draws, result->draws_planned);
