@@ -8,7 +8,7 @@ build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev libjansso
 tests="binutils clang-format devscripts locales libcmocka-dev valgrind libblas3 liblapack3 bats gzip zstd python3 python3-numpy python3-scipy python3-sklearn python3-pytest python3-mpmath
  python3-dev python3-pip python3-setuptools python3-wheel python3-cffi python3-pandas python3-dask python3-distributed python3-matplotlib mypy python3-venv patchelf qpdf
  r-base-core r-cran-mvtnorm r-cran-psych r-cran-lavaan r-cran-testthat r-cran-matrix r-cran-knitr r-cran-markdown r-cran-generics r-cran-ggplot2
- r-cran-survey r-cran-sandwich r-cran-strucchange r-cran-mcmcpack r-cran-psychtools r-cran-pscl r-cran-mlbench r-cran-haven chromium libopenmpi-dev openmpi-bin iproute2 procps sqlite3 postgresql abigail-tools yamllint lintian mkdocs mkdocs-material katex"
+ r-cran-survey r-cran-sandwich r-cran-strucchange r-cran-psychotools r-cran-mcmcpack r-cran-psychtools r-cran-pscl r-cran-mlbench r-cran-haven chromium libopenmpi-dev openmpi-bin iproute2 procps sqlite3 postgresql abigail-tools yamllint lintian mkdocs mkdocs-material katex"
 fuzz="clang libclang-rt-14-dev llvm"
 tidy="clang-tidy"
 aarch64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenblas-dev:arm64
