@@ -236,7 +236,8 @@ static void *resize(void *old, size_t size, void *user) {
 
 blica_status records_open(const char *path, char message[SOURCE_MESSAGE], bl_records *r) {
   byte_source *source;
-  MUST(open_source(path, message, &source));
+  const blica_status status = open_source(path, message, &source);
+  if (!source) return status;
   r->read = byte_source_read, r->source = source, r->name = source->name, r->resize = resize;
   return BLICA_OK;
 }

@@ -109,8 +109,8 @@ static int write_results(program *p, const correlate_values *v) {
   blica_set_comm(p->ctx, NULL);
   blica_status status = p->counts ? BLICA_OK : blica_count(p->ctx, p->rows, &p->counts);
   if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &cor);
-  int code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
-  if (code == EXIT_OK && v->acm) code = write_acm(p, p->rows, cor, v->acm);
+  if (!cor) return fail_reading(p, status);
+  int code = v->acm ? write_acm(p, p->rows, cor, v->acm) : EXIT_OK;
   if (code == EXIT_OK && (status = regularise(p, v->condition, &cor)) != BLICA_OK) code = fail_reading(p, status);
   if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);
   if (code == EXIT_OK)

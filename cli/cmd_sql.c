@@ -287,8 +287,7 @@ static int run(program *p, void *values) {
              .coding = coding,
              .items = coding ? coding->items : p->counts->n};
   q.block = calloc((size_t)q.items, sizeof *q.block);
-  if (!q.block) code = fail_table(BLICA_ERR_MEMORY, "out of memory");
-  if (code == EXIT_OK) code = make_blocks(&q);
+  if (code == EXIT_OK) code = q.block ? make_blocks(&q) : fail_table(BLICA_ERR_MEMORY, "out of memory");
   if (code == EXIT_OK) put_query(&q);
   free(q.block);
   blica_coding_free(coding);

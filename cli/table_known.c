@@ -255,17 +255,17 @@ static blica_status take_numbers(table *t, char *message) {
 /* Completes a column that has one value, or none, by the pair of the others; where that pair does not have the value,
  * it must be 0 or 1. */
 static bool complete_pair(column_levels *l, const column_levels *other) {
-  bool among = other != NULL;
+  char *const *pair = other ? other->text : NULL;
+  bool among = pair != NULL;
   for (int k = 0; among && k < l->count; k++)
-    among = strcmp(l->text[k], other->text[0]) == 0 || strcmp(l->text[k], other->text[1]) == 0;
-  for (int k = 0; !among && k < l->count; k++)
+    among = strcmp(l->text[k], pair[0]) == 0 || strcmp(l->text[k], pair[1]) == 0;
+  for (int k = 0; !among && l->text && k < l->count; k++)
     if (!table_same_level("0", l->text[k], strlen(l->text[k])) &&
         !table_same_level("1", l->text[k], strlen(l->text[k])))
       return false;
   table_free_names(l->text, l->count);
   *l = (column_levels){0};
-  return !among || (table_add_level(l, other->text[0], strlen(other->text[0])) &&
-                    table_add_level(l, other->text[1], strlen(other->text[1])));
+  return !among || (table_add_level(l, pair[0], strlen(pair[0])) && table_add_level(l, pair[1], strlen(pair[1])));
 }
 
 static bool is_zero_one(const column_levels *l) {

@@ -131,7 +131,7 @@ static blica_status share_attribute(void *array, size_t bytes, void **out, char 
   if (!agree_on(array != NULL)) return BLICA_OK;
   *out = malloc(bytes);
   if (any(!*out)) return table_no_memory(message);
-  if (array) memcpy(*out, array, bytes);
+  if (array && *out) memcpy(*out, array, bytes);
   return comm->broadcast(*out, bytes, 0, comm->user) == 0
              ? BLICA_OK
              : table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");

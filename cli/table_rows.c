@@ -35,7 +35,7 @@ blica_status table_flush(table *t, char *message) {
 /* The id of a label; rows of one segment usually follow each other. */
 static blica_status label_id(table *t, const char *label, size_t length, char *message, int32_t *id) {
   if (t->options.blank_segments && table_is_missing(label, length)) length = 0;
-  if (t->last_id >= 0 && length == t->last_length && memcmp(label, t->last_label, length) == 0) {
+  if (t->last_id >= 0 && length == t->last_length && (length == 0 || memcmp(label, t->last_label, length) == 0)) {
     *id = t->last_id;
     return BLICA_OK;
   }
@@ -95,7 +95,7 @@ static blica_status label_from_file(table *t, char *message, const char **label,
   const char *comma = t->label_table ? memchr(*label, ',', *length) : NULL;
   const size_t whole = *length;
   if (comma) *length = (size_t)(comma - *label);
-  *used = !t->labels_split || t->options.blank_segments || (*length + 1 < whole && comma[1] == '1');
+  *used = !t->labels_split || t->options.blank_segments || (comma && *length + 1 < whole && comma[1] == '1');
   while (*length && strchr(" \t\r\"", (*label)[*length - 1])) --*length;
   while (*length && strchr(" \t\"", **label)) ++*label, --*length;
   return BLICA_OK;

@@ -82,7 +82,8 @@ static figure *figure_over_time(const over_segments *o, bool log_scale, double l
            : NULL;
   for (int j = 0; j < m->k && f; j++) {
     char title[32];
-    axes a = {.f = f, .x = 54 + j % PANELS * (PANEL_W + GAP_X), .y = 26 + j / PANELS * (PANEL_H + GAP_Y)};
+    const int row = j / PANELS;
+    axes a = {.f = f, .x = 54 + j % PANELS * (PANEL_W + GAP_X), .y = 26 + row * (PANEL_H + GAP_Y)};
     a.w = PANEL_W, a.h = PANEL_H, a.x_low = 0.5, a.x_high = m->u + 0.5, a.y_low = low, a.y_high = high;
     a.log_y = log_scale;
     axes_ticks_y(&a, j % PANELS == 0 ? o->what : NULL);
@@ -106,8 +107,9 @@ static figure *figure_by_name(const blica_model *m, named_rows rows, size_t apar
   figure *f = figure_new(across * wide + 16, down * (height + GAP_Y + 24) + 8, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
+    const int row = j / panels;
     snprintf(title, sizeof title, "z%d", j + 1);
-    axes a = {.f = f, .x = names + j % panels * wide + 8, .y = 26 + j / panels * (height + GAP_Y + 24)};
+    axes a = {.f = f, .x = names + j % panels * wide + 8, .y = 26 + row * (height + GAP_Y + 24)};
     a.w = NAMED_W, a.h = height, a.x_low = low, a.x_high = high, a.log_x = log_scale;
     axes_rows(&a, &rows);
     axes_ticks_x(&a, what);

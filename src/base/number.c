@@ -56,7 +56,7 @@ static bool is_hexadecimal(const char *text) {
 
 double bl_strtod(const char *text, char **end) {
   if (is_hexadecimal(text)) {
-    if (end) *end = (char *)(uintptr_t)text;
+    if (end) *end = strchr(text, *text); /* the text itself, as characters that may be changed */
     return 0;
   }
   passage p = enter();

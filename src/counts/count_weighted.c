@@ -45,7 +45,7 @@ static void add_product(int n, int rows, const double *a, const double *b, doubl
 static void add_tables(const job *j, int s, const workspace *w) {
   blica_counts *c = j->counts;
   const int n = c->n;
-  const bool missing = j->data->present[s] != NULL;
+  const bool missing = w->seen && j->data->present[s];
   const size_t t = (size_t)j->target[s];
   size_t at = t * (size_t)c->pairs;
   for (int b = 0; b < n; b++) {

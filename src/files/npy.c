@@ -58,7 +58,7 @@ static const char *parse_descr(cursor *c, bl_npy *out) {
   char text[32];
   if (!quoted(c, text, sizeof text)) return "its element type is not a simple one (a record array?)";
   char order = text[0];
-  if (!strchr("<>|=", order)) return "its element type is unknown";
+  if (!order || !strchr("<>|=", order)) return "its element type is unknown";
   out->swapped = order == (BIG_ENDIAN_HOST ? '<' : '>');
   out->kind = text[1];
   cursor digits = {text + 2, text + strlen(text)};

@@ -82,7 +82,7 @@ static bool put_bytes(bl_npz_writer *npz, entry *e, const void *bytes, size_t co
   e->crc = bl_zip_crc(e->crc, bytes, count);
 #ifdef BLICA_ZLIB
   z_stream *z = &npz->stream;
-  z->next_in = (unsigned char *)(uintptr_t)bytes;
+  z->next_in = bytes;
   do {
     const size_t now = count < BL_ZIP_BUFFER ? count : BL_ZIP_BUFFER; /* zlib counts in 32 bits */
     z->avail_in = (unsigned)now;

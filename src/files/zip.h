@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #ifdef BLICA_ZLIB
+#define ZLIB_CONST /* input is const */
 #include <zlib.h>
 #endif
 

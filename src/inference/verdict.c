@@ -128,8 +128,7 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
   for (int i = 1; i < a->n; i++)
     if (a->item_srmr && a->item_srmr[i] > a->item_srmr[worst]) worst = i;
   if (!close)
-    at = (size_t)snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.",
-                          a->variables ? a->variables[worst] : "");
+    at = (size_t)snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.", a->variables[worst]);
   if (a->margin_p <= STRONG && a->margin_item >= 0)
     snprintf(text + at, size - at, " Cuts differ between segments (%s)%s, most for '%.40s' in '%.40s' (by %.2f).",
              p_text(a->margin_p, p), shifted(a) ? "" : " by little", a->variables[a->margin_item],

@@ -52,7 +52,7 @@ done:
 static blica_status sum_sets(blica_ctx *ctx, blica_counts *c) {
   blica_status status = BLICA_OK;
   BL_AUTO(bl_item_sets) *sum = NULL;
-  if (bl_any(ctx, !c->sets)) {
+  if (bl_any(ctx, !c->sets) || !c->sets) {
     bl_item_sets_free(bl_take(&c->sets));
     return BLICA_OK;
   }
@@ -159,7 +159,7 @@ static blica_status send_rows(blica_ctx *ctx, const blica_data *own, int root, t
   MUST(bl_broadcast(ctx, &left, sizeof left, root));
   for (int64_t first = 0; left > 0; first += t->rows, left -= t->rows) {
     const int64_t rows = left < t->rows ? left : t->rows;
-    if (bl_comm(ctx)->rank == root) take_rows(own, first, rows, t);
+    if (own && bl_comm(ctx)->rank == root) take_rows(own, first, rows, t);
     MUST(bl_broadcast(ctx, t->segment, sizeof *t->segment * (size_t)rows, root));
     MUST(bl_broadcast(ctx, t->x, (size_t)rows * (size_t)t->n, root));
     MUST(blica_pack_rows(ctx, t->packer, rows, t->x, t->segment));

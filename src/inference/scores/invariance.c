@@ -357,7 +357,7 @@ static void standardise(const blica_model *m, int i, int s, const double *change
 /* Changes of the loadings of item i in segment s. Returns the largest. */
 static double describe_loadings(const report *r, int i, int s, const double *change) {
   const int n = r->out->n, k = r->out->k;
-  double now[BL_ITEM_SCORES_SOURCES], before[BL_ITEM_SCORES_SOURCES], most = 0;
+  double now[BL_ITEM_SCORES_SOURCES] = {0}, before[BL_ITEM_SCORES_SOURCES] = {0}, most = 0;
   standardise(r->model, i, s, NULL, before);
   standardise(r->model, i, s, change, now);
   for (int l = 0; l < k; l++) {

@@ -128,7 +128,7 @@ static void take_order(const bl_patterns *patterns, const blica_data *data, cons
       const int64_t p = where[patterns->row_pattern[from]];
       const double w = data->weight ? data->weight[from] : 1;
       if (rows->row_weight) rows->row_weight[to] = w;
-      if (rows->cluster) rows->cluster[to] = data->cluster[from];
+      if (rows->cluster && data->cluster) rows->cluster[to] = data->cluster[from];
       rows->row[to++] = p;
       rows->weight[p] += w, rows->square[p] += w * w, rows->size[segment[t]] += w;
       for (int c = 0; c < rows->replicates; c++)

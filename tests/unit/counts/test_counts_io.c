@@ -334,7 +334,8 @@ static void test_npy_orders(void **state) {
 
 static void test_npy_refused(void **state) {
   (void)state;
-  static const char *const bad[] = {"{'descr': '!i4', 'fortran_order': False, 'shape': (3,), }",
+  static const char *const bad[] = {"{'descr': '', 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': '!i4', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '<i3', 'fortran_order': False, 'shape': (3,), }",
