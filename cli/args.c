@@ -281,6 +281,10 @@ int args_parse(program *p, int argc, char **argv, void *values, int *help) {
   bool seen[MAX_FLAGS] = {false}, only_operands = false;
   int count = all_targets(p, values, list), code = 0;
   *help = 0;
+  for (int g = 0; g < OWN_GROUPS; g++) {
+    const option_group *own = &p->command->groups[g];
+    if (own->size) memcpy(group_values(p, values, g), &own->size, sizeof own->size);
+  }
   for (int i = 0; i < count; i++)
     if (list[i].option->initial)
       (void)blica_option_set(p->ctx, list[i].option, list[i].values, list[i].option->initial);

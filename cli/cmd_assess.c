@@ -158,22 +158,15 @@ static bool certified(const blica_assessment *a) {
 
 static int run(program *p, void *values) {
   assess_values *v = values;
-  v->options.size = sizeof v->options;
+  AUTO(blica_assessment) *result = NULL;
   p->data.replicates_known = true;
-  blica_assessment *result;
-  int code = read_model_and_rows(p);
-  if (code != EXIT_OK) return code;
-  const blica_status status = blica_assess(p->ctx, p->model, p->rows, &v->options, &result);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  if (!v->json) code = print_text(p->model, result);
-  if (code == EXIT_OK) code = json_give(record(p->model, result, &v->options), v->out, v->json);
-  if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
-  if (interrupted()) {
-    say_warning("interrupted; numbers are those of %d of %d refits", result->draws, result->draws_planned);
-    code = EXIT_INTERRUPTED;
-  }
-  blica_assessment_free(result);
-  return code;
+  STEP(read_model_and_rows(p));
+  ASK(p, blica_assess(p->ctx, p->model, p->rows, &v->options, &result));
+  if (!v->json) STEP(print_text(p->model, result));
+  STEP(json_give(record(p->model, result, &v->options), v->out, v->json));
+  if (!interrupted()) return v->strict && !certified(result) ? EXIT_NOT_CERTIFIED : EXIT_OK;
+  say_warning("interrupted; numbers are those of %d of %d refits", result->draws, result->draws_planned);
+  return EXIT_INTERRUPTED;
 }
 
 const command command_assess = {
@@ -195,7 +188,7 @@ const command command_assess = {
         "model is fitted again first, and its distance from the refit is given in standard errors.",
     .examples = "blica assess model.json data.csv\n"
                 "blica assess model.json data.csv --bootstrap none --json",
-    .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)}, {"Output", own_table, 0}},
+    .groups = {VERB_OPTIONS("Options", assess, assess_values, options), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(assess_values),
     .run = run,

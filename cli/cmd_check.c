@@ -178,20 +178,16 @@ static int list_variables(const char *path) {
 
 static int run(program *p, void *values) {
   const check_values *v = values;
-  blica_check *found = NULL;
+  AUTO(blica_check) *found = NULL;
+  AUTO(blica_coding) *coding = NULL;
   const bool choose = table_is_readstat(p->operands[0]) && !p->data.columns && !p->data.ignore && !v->json;
-  int code = choose ? list_variables(p->operands[0]) : EXIT_OK;
-  if (code == EXIT_OK) code = read_counts(p, p->operands[0]);
-  if (code != EXIT_OK) return code;
-  findings f = {.c = p->counts};
-  blica_status status = blica_counts_coding(p->ctx, p->counts, &f.coding);
-  if (status == BLICA_OK) status = blica_check_counts(p->ctx, p->counts, &found);
-  f.found = found;
-  if (status == BLICA_OK) status = judge_sources(p, v->sources, &f);
-  code = status != BLICA_OK ? fail_reading(p, status) : v->json ? print_json(&f) : print_text(&f, v->sources > 0);
-  blica_check_free(found);
-  blica_coding_free(f.coding);
-  return code;
+  if (choose) STEP(list_variables(p->operands[0]));
+  STEP(read_counts(p, p->operands[0]));
+  ASK(p, blica_counts_coding(p->ctx, p->counts, &coding));
+  ASK(p, blica_check_counts(p->ctx, p->counts, &found));
+  findings f = {.c = p->counts, .found = found, .coding = coding};
+  ASK(p, judge_sources(p, v->sources, &f));
+  return v->json ? print_json(&f) : print_text(&f, v->sources > 0);
 }
 
 const command command_check = {
@@ -207,7 +203,7 @@ const command command_check = {
             "them: name, kind, missing values, levels and label.",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",
-    .groups = {{"Options", own_table, 0}},
+    .groups = {{"Options", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(check_values),
     .run = run,

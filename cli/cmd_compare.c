@@ -29,25 +29,17 @@ static int print_text(double mcs, int k, const int *matching, const double *cosi
 }
 
 static int compare(program *p, const compare_values *v, const matrix *a, const matrix *b) {
+  OWNED int *matching = malloc((size_t)a->k * sizeof *matching);
+  OWNED double *cosine = malloc((size_t)a->k * sizeof *cosine);
+  double mcs;
   if (a->n != b->n || a->k != b->k) {
     say_error("'%s' has %d variables and %d sources, '%s' has %d and %d; only matrices of equal shape can be compared",
               p->operands[0], a->n, a->k, p->operands[1], b->n, b->k);
     return EXIT_DATA;
   }
-  int *matching = malloc((size_t)a->k * sizeof *matching), code = EXIT_FAILED;
-  double *cosine = malloc((size_t)a->k * sizeof *cosine), mcs;
-  if (!matching || !cosine) {
-    say_error("out of memory");
-  } else {
-    blica_status status = blica_compare(p->ctx, a->n, a->k, a->x, b->x, &mcs, matching, cosine);
-    if (status != BLICA_OK)
-      code = fail_reading(p, status);
-    else
-      code = v->json ? print_json(mcs, a->k, matching, cosine) : print_text(mcs, a->k, matching, cosine);
-  }
-  free(matching);
-  free(cosine);
-  return code;
+  if (!matching || !cosine) return fail_table(BLICA_ERR_MEMORY, "out of memory");
+  ASK(p, blica_compare(p->ctx, a->n, a->k, a->x, b->x, &mcs, matching, cosine));
+  return v->json ? print_json(mcs, a->k, matching, cosine) : print_text(mcs, a->k, matching, cosine);
 }
 
 static int run(program *p, void *values) {
@@ -61,8 +53,7 @@ static int run(program *p, void *values) {
     code = status == BLICA_ERR_MEMORY ? EXIT_FAILED : EXIT_DATA;
   }
   if (code == EXIT_OK) code = compare(p, values, &m[0], &m[1]);
-  free(m[0].x);
-  free(m[1].x);
+  free(m[0].x), free(m[1].x);
   return code;
 }
 
@@ -78,7 +69,7 @@ const command command_compare = {
     .examples = "blica compare demo/model.json model.json\n"
                 "# for scripts\n"
                 "blica compare truth.csv model.json --json",
-    .groups = {{"Options", own_table, 0}},
+    .groups = {{"Options", own_table, 0, 0}},
     .values = sizeof(compare_values),
     .run = run,
 };

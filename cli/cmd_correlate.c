@@ -27,16 +27,6 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static blica_status regularise(program *p, double condition, blica_cor **cor) {
-  blica_cor *better;
-  if (isinf(condition)) return BLICA_OK;
-  blica_status status = blica_regularise(p->ctx, *cor, condition, &better);
-  if (status != BLICA_OK) return status;
-  blica_cor_free(*cor);
-  *cor = better;
-  return BLICA_OK;
-}
-
 /* Statistic `at` of segment s, in lavaan's order: its name as a field of CSV, item|t1 or item~~item; returns its
  * value. */
 static double print_statistic(FILE *f, const blica_cor *cor, int s, int at) {
@@ -49,12 +39,11 @@ static double print_statistic(FILE *f, const blica_cor *cor, int s, int at) {
   }
   const char *second = j >= 0 ? cor->variables[j] : "";
   const size_t size = strlen(cor->variables[i]) + strlen(second) + 16;
-  char *text = malloc(size);
+  OWNED char *text = malloc(size);
   if (text && j >= 0) snprintf(text, size, "%s~~%s", cor->variables[i], second);
   if (text && j < 0)
     snprintf(text, size, "%s|t%d", cor->variables[i], cor->coding ? at - cor->coding->first[i] + 1 : 1);
   print_field(f, text ? text : "");
-  free(text);
   if (j < 0) return -cor->thresholds[(size_t)at + (size_t)s * (size_t)cor->planes];
   return cor->rho[blica_pair(i, j) + s * cor->pairs];
 }
@@ -71,15 +60,12 @@ static void print_acm(FILE *f, const blica_cor *cor, int s, const double *acm) {
 }
 
 /* The covariances of all segments: a column for the segment, the name and the value of a statistic, then the matrix. */
-static int write_acm(program *p, const blica_data *data, const blica_cor *cor, const char *path) {
+static int write_acm(program *p, const blica_cor *cor, const char *path) {
   const size_t size = (size_t)blica_acm_size(cor);
-  double *acm = size > SIZE_MAX / size / sizeof *acm ? NULL : malloc(size * size * sizeof *acm);
-  bl_outfile file = {0};
-  blica_status status = BLICA_OK;
-  int code = EXIT_OK;
+  OWNED double *acm = size > SIZE_MAX / size / sizeof *acm ? NULL : malloc(size * size * sizeof *acm);
+  __attribute__((cleanup(bl_outfile_discard))) bl_outfile file = {0};
   if (!acm || !bl_outfile_open(&file, path)) {
     say_error("cannot write '%s': %s", path, acm ? strerror(errno) : "there is no memory for the covariance");
-    free(acm);
     return EXIT_FAILED;
   }
   fputs("segment,statistic,value", file.stream);
@@ -88,35 +74,27 @@ static int write_acm(program *p, const blica_data *data, const blica_cor *cor, c
     print_statistic(file.stream, cor, 0, c);
   }
   putc('\n', file.stream);
-  for (int s = 0; s < cor->u && status == BLICA_OK; s++) {
-    status = blica_acm(p->ctx, data, cor, s, acm);
-    if (status == BLICA_OK) print_acm(file.stream, cor, s, acm);
+  for (int s = 0; s < cor->u; s++) {
+    ASK(p, blica_acm(p->ctx, p->rows, cor, s, acm));
+    print_acm(file.stream, cor, s, acm);
   }
-  free(acm);
-  if (status != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else if (!bl_outfile_commit(&file)) {
-    say_error("cannot write '%s': %s", path, strerror(errno));
-    code = EXIT_FAILED;
-  }
-  bl_outfile_discard(&file);
-  return code;
+  if (bl_outfile_commit(&file)) return EXIT_OK;
+  say_error("cannot write '%s': %s", path, strerror(errno));
+  return EXIT_FAILED;
 }
 
 /* The leading process does this alone; counts that were not read are made here, of the rows. */
 static int write_results(program *p, const correlate_values *v) {
-  blica_cor *cor = NULL;
+  AUTO(blica_cor) *cor = NULL, *regularised = NULL;
   blica_set_comm(p->ctx, NULL);
-  blica_status status = p->counts ? BLICA_OK : blica_count(p->ctx, p->rows, &p->counts);
-  if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &cor);
-  if (!cor) return fail_reading(p, status);
-  int code = v->acm ? write_acm(p, p->rows, cor, v->acm) : EXIT_OK;
-  if (code == EXIT_OK && (status = regularise(p, v->condition, &cor)) != BLICA_OK) code = fail_reading(p, status);
-  if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);
-  if (code == EXIT_OK)
-    say_note("%lld correlations in each of %d segments, in %s", (long long)cor->pairs, cor->u, v->out);
-  blica_cor_free(cor);
-  return code;
+  if (!p->counts) ASK(p, blica_count(p->ctx, p->rows, &p->counts));
+  ASK(p, blica_correlate(p->ctx, p->counts, &cor));
+  if (v->acm) STEP(write_acm(p, cor, v->acm));
+  if (isfinite(v->condition)) ASK(p, blica_regularise(p->ctx, cor, v->condition, &regularised));
+  const blica_status status = blica_cor_save(p->ctx, regularised ? regularised : cor, v->out);
+  if (status != BLICA_OK) return fail_writing(p, status);
+  say_note("%lld correlations in each of %d segments, in %s", (long long)cor->pairs, cor->u, v->out);
+  return EXIT_OK;
 }
 
 static int run(program *p, void *values) {
@@ -131,8 +109,8 @@ static int run(program *p, void *values) {
     say_error("correlate: --acm needs rows, and '%s' holds counts", p->operands[0]);
     return EXIT_USAGE;
   }
-  const int code = v->acm ? read_rows(p, p->operands[0]) : read_counts(p, p->operands[0]);
-  return code == EXIT_OK && writes() ? write_results(p, v) : code;
+  STEP(v->acm ? read_rows(p, p->operands[0]) : read_counts(p, p->operands[0]));
+  return writes() ? write_results(p, v) : EXIT_OK;
 }
 
 const command command_correlate = {
@@ -152,7 +130,7 @@ const command command_correlate = {
     .examples = "blica correlate survey.csv --out correlations.csv\n"
                 "blica correlate survey.csv --ordinal --segment-count 1 --out r.csv --acm covariance.csv\n"
                 "blica correlate counts.npz --out correlations.npz",
-    .groups = {{"Files", own_table, 0}},
+    .groups = {{"Files", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(correlate_values),
     .run = run,

@@ -26,8 +26,7 @@ static void warn_small(const blica_counts *c) {
 static int run(program *p, void *values) {
   const count_values *v = values;
   if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
-  int code = read_counts(p, p->operands[0]);
-  if (code != EXIT_OK) return code;
+  STEP(read_counts(p, p->operands[0]));
   const blica_counts *counts = p->counts;
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
@@ -58,7 +57,7 @@ const command command_count = {
                 "blica count data.csv --segment-column last --out counts.csv\n"
                 "# a time series in segments of 1000 rows\n"
                 "zcat spikes.tsv.gz | blica count - --segment-length 1000 --out counts.npz",
-    .groups = {{"Files", own_table, 0}},
+    .groups = {{"Files", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(count_values),
     .run = run,

@@ -121,7 +121,7 @@ const command command_experiment = {
                 "blica experiment identifiability --out results\n"
                 "# a small version first\n"
                 "blica experiment identifiability --quick --out quick",
-    .groups = {{"Options", own_table, 0}},
+    .groups = {{"Options", own_table, 0, 0}},
     .values = sizeof(experiment),
     .words = experiment_words,
     .run = run,

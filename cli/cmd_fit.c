@@ -13,14 +13,13 @@
 
 typedef struct {
   const char *out;
-  int json, verbose;
+  int json;
   blica_fit_options options;
 } fit_values;
 
 static const blica_option own[] = {
     TEXT(fit_values, out, "FILE", "The model is written here, as JSON; - is the standard output."),
     FLAG(fit_values, json, "Print the record of the fit as a JSON object."),
-    FLAG(fit_values, verbose, "Also print what the method found on its way: prior scales, gradients, integration."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -35,10 +34,9 @@ typedef struct {
 /* The words of blica check, where they cost little beside the fit. */
 static void describe(program *p, fit_input *in) {
   static const double TABLES_MOST = 1e7;
-  blica_check *found = NULL;
+  AUTO(blica_check) *found = NULL;
   if (p->quiet || 0.5 * in->n * (in->n - 1.0) * in->u > TABLES_MOST) return;
   if (blica_check_counts(p->ctx, p->counts, &found) == BLICA_OK) data_words(found, in->words, sizeof in->words);
-  blica_check_free(found);
 }
 
 /* Whether items that differ are sought, which takes the rows. */
@@ -52,8 +50,7 @@ static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   const bool rows = !table_is_counts(path) && (method_needs_rows(v->options.method) || finds_items(v));
   p->data.labels = &p->labels;
-  const int code = rows ? read_rows(p, path) : read_counts(p, path);
-  if (code != EXIT_OK) return code;
+  STEP(rows ? read_rows(p, path) : read_counts(p, path));
   in->n = rows ? p->rows->n : p->counts->n;
   in->u = rows ? p->rows->u : p->counts->u;
   in->rows = rows ? (double)p->rows->rows : 0;
@@ -156,7 +153,7 @@ static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
 
 static void print_design(program *p, const blica_model *m, FILE *to) {
   int64_t statistics, unknowns;
-  blica_identification *found = NULL;
+  AUTO(blica_identification) *found = NULL;
   char text[200] = "Design: not tested yet (blica identify).";
   if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
       BLICA_OK)
@@ -173,7 +170,6 @@ static void print_design(program *p, const blica_model *m, FILE *to) {
                            : " if their variances change",
              (long long)found->rank, (long long)found->parameters);
   print_sentences(to, text);
-  blica_identification_free(found);
 }
 
 /* The answer of a fit: what is in the data (words, "" where that is not known), loadings sorted by source, each source
@@ -201,20 +197,7 @@ static void print_summary(program *p, const fit_values *v, const blica_model *m,
 #endif
 }
 
-/* ---- details, JSON and the exit code ---- */
-
-/* Prints the details of --verbose. */
-static void print_details(const blica_fit_report *fit) {
-  for (int i = 0; i < fit->n_starts; i++) {
-    const blica_start *start = &fit->starts[i];
-    say_note("start %d (%s): objective %.10g, %lld iterations, %.2g s, %s%s", i + 1, start->kind, start->objective,
-             (long long)start->iterations, start->seconds, blica_stop_name(start->stop),
-             i == fit->best_start ? ", kept" : "");
-  }
-  if (isfinite(fit->prior_mixing))
-    say_note("prior_mixing %.6g, prior_variance %.6g", fit->prior_mixing, fit->prior_variance);
-  for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
-}
+/* ---- JSON and the exit code ---- */
 
 static json_t *freed_items(const blica_model *m) {
   json_t *list = json_array();
@@ -263,34 +246,31 @@ static int write_model(program *p, const fit_values *v, const blica_model *model
   blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
-  if (v->verbose) print_details(&model->fit);
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
            model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
   if (!v->json && !p->quiet && leads())
     print_summary(p, v, model, is_standard_output(v->out) ? stderr : stdout, in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
-  int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;
-  return code == EXIT_OK ? exit_of(model->fit.stop) : code;
+  if (v->json) STEP(print_record(model, v->out, in->rows));
+  return exit_of(model->fit.stop);
 }
 
 static int run(program *p, void *values) {
   fit_values *v = values;
-  v->options.size = sizeof v->options;
   fit_input in = {0};
   if (!checkpoint_possible(p, v->options.checkpoint, v->options.resume, v->out)) return EXIT_DATA;
-  int code = read_input(p, v, &in);
-  if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
-  if (code != EXIT_OK) return code;
+  STEP(read_input(p, v, &in));
+  STEP(check_input(v, p->operands[0], &in));
   say_note("%d variables, %d sources, %d segments, %.*f rows; method %s, seed %llu",
            count_variables(in.n, p->rows ? p->rows->variables : p->counts->variables), v->options.sources, in.u,
            in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
            (unsigned long long)v->options.seed);
   const blica_input input = {.data = p->rows, .counts = p->counts};
-  blica_status status = p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
-                                : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model);
-  if (status == BLICA_OK && p->labels.count == p->model->n)
-    status = blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text);
-  return status == BLICA_OK ? write_model(p, v, p->model, &in) : fail_reading(p, status);
+  ASK(p, p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
+                 : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model));
+  if (p->labels.count == p->model->n)
+    ASK(p, blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text));
+  return write_model(p, v, p->model, &in);
 }
 
 const command command_fit = {
@@ -298,7 +278,7 @@ const command command_fit = {
     .summary = "estimate the mixing matrix",
     .operands = "DATA|COUNTS",
     .required = "sources|out",
-    .usual = "sources|out|json|verbose|method|starts|seed|prior|max_seconds|max_iterations",
+    .usual = "sources|out|json|method|starts|seed|prior|max_seconds|max_iterations",
     .text = "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them "
             "to a model file. DATA is a table of items, binary or ordinal, with a column that names the segment of "
             "each row (blica help data); COUNTS is what blica count wrote.\n\n"
@@ -319,7 +299,7 @@ const command command_fit = {
                 "blica fit data.csv --sources 4 --out model.json --free auto\n"
                 "# a long fit, begun or continued\n"
                 "blica fit data.csv --sources 10 --out model.json --checkpoint fit.ckpt --resume",
-    .groups = {{"Files", own_table, 0}, {"The fit", blica_fit_option_table, offsetof(fit_values, options)}},
+    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The fit", fit, fit_values, options)},
     .reads = true,
     .values = sizeof(fit_values),
     .run = run,

@@ -1,5 +1,4 @@
-/* cmd_identify.c - blica identify: what the design can identify, how many rows it takes, and, with data, whether these
- * data do. */
+/* cmd_identify.c - blica identify: what the design can identify, and how many rows it takes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,8 +181,7 @@ static int plan(program *p, const identify_values *v, json_t *record) {
 static int report(program *p, const identify_values *v, int n, int k, int u, int ordinal,
                   const blica_identification *id) {
   int64_t statistics, unknowns;
-  blica_status status = blica_identify_count(p->ctx, n, k, u, ordinal, &statistics, &unknowns);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  ASK(p, blica_identify_count(p->ctx, n, k, u, ordinal, &statistics, &unknowns));
   int64_t surplus = statistics - unknowns;
   if (v->json) {
     json_t *record = json_members("variables:i sources:i segments:i ordinal:i statistics:w unknowns:w surplus:w", n, k,
@@ -200,36 +198,18 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
          (long long)unknowns, (long long)surplus, verdict(surplus));
   if (id) print_rank(id);
   if (v->samples && !id && surplus >= 0) return plan(p, v, NULL);
-  if (id && p->operand_count == 1)
-    printf("whether the data show change, and how well the axes are determined: blica identify %s DATA\n",
+  if (id)
+    printf("whether the data show change, and how well the axes are determined: blica assess %s DATA\n",
            p->operands[0]);
   return EXIT_OK;
 }
 
-/* The verdict on a model and the rows that it was fitted to. */
-static int print_identification(program *p) {
-  blica_assessment *found;
-  const blica_assess_options options = blica_assess_options_default();
-  const int code = read_rows(p, p->operands[1]);
-  if (code != EXIT_OK) return code;
-  const blica_status status = blica_assess(p->ctx, p->model, p->rows, &options, &found);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  for (int q = 0; q < BLICA_QUESTIONS; q++) print_sentences(stdout, found->verdict[q]);
-  blica_assessment_free(found);
-  return EXIT_OK;
-}
-
 static int run_model(program *p, const identify_values *v) {
-  blica_identification *id;
-  int code = read_model(p);
-  if (code != EXIT_OK) return code;
+  AUTO(blica_identification) *id = NULL;
+  STEP(read_model(p));
   const blica_model *m = p->model;
-  const blica_status status = blica_identify(p->ctx, m, &id);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  code = p->operand_count == 2 && !v->json ? print_identification(p)
-                                           : report(p, v, m->n, m->k, m->u, blica_ordinal_items(m->coding), id);
-  blica_identification_free(id);
-  return code;
+  ASK(p, blica_identify(p->ctx, m, &id));
+  return report(p, v, m->n, m->k, m->u, blica_ordinal_items(m->coding), id);
 }
 
 static int run(program *p, void *values) {
@@ -249,8 +229,8 @@ static int run(program *p, void *values) {
 
 const command command_identify = {
     .name = "identify",
-    .summary = "check what a design can identify and, with data, whether it does",
-    .operands = "[MODEL [DATA]]",
+    .summary = "check what a design can identify",
+    .operands = "[MODEL]",
     .text =
         "Counts the statistics of pairs of binary variables against the unknowns, as in Table 1 of the paper: u "
         "n(n-1)/2 + 2un "
@@ -261,18 +241,13 @@ const command command_identify = {
         "of a fit, and how many rows or segments an MCS of .95 takes.\n\n"
         "With a MODEL it also checks the rank of the information that all pair correlations, and margins of three or "
         "more levels, hold about the mixing matrix and the variances at that model, and names the sources that are not "
-        "determined. This is a property of the design: a full rank says nothing about the data. With the DATA of the "
-        "fit it gives a verdict in four sentences: what the "
-        "design can identify, whether the data show that variances change, whether the model fits, how well the axes "
-        "are "
-        "determined.",
+        "determined. This is a property of the design: a full rank says nothing about the data, which `blica assess` "
+        "asks.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
                 "blica identify --variables 20 --sources 3 --segments 6 --samples 400 --change 0.2\n"
                 "blica identify --variables 3 --sources 3 --segments 3 --levels 3\n"
-                "blica identify model.json --json\n"
-                "blica identify model.json data.csv",
-    .groups = {{"Options", own_table, 0}},
-    .reads = true,
+                "blica identify model.json --json",
+    .groups = {{"Options", own_table, 0, 0}},
     .values = sizeof(identify_values),
     .run = run,
 };

@@ -93,16 +93,11 @@ static int print_text(const blica_invariance_result *r) {
 
 static int run(program *p, void *values) {
   invariance_values *v = values;
-  blica_invariance_result *result;
-  v->options.size = sizeof v->options;
-  int code = read_model_and_rows(p);
-  if (code != EXIT_OK) return code;
-  const blica_status status = blica_invariance(p->ctx, p->model, p->rows, &v->options, &result);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  code = json_give(record(result, p->model), v->out, v->json);
-  if (code == EXIT_OK && !v->json) code = print_text(result);
-  blica_invariance_free(result);
-  return code;
+  AUTO(blica_invariance_result) *result = NULL;
+  STEP(read_model_and_rows(p));
+  ASK(p, blica_invariance(p->ctx, p->model, p->rows, &v->options, &result));
+  STEP(json_give(record(result, p->model), v->out, v->json));
+  return v->json ? EXIT_OK : print_text(result);
 }
 
 const command command_invariance = {
@@ -120,8 +115,7 @@ const command command_invariance = {
         "discovery rate). Large samples show differences that do not matter: look at the effect first.",
     .examples = "blica invariance model.json data.csv\n"
                 "blica invariance model.json data.csv --json",
-    .groups = {{"Options", blica_invariance_option_table, offsetof(invariance_values, options)},
-               {"Output", own_table, 0}},
+    .groups = {VERB_OPTIONS("Options", invariance, invariance_values, options), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(invariance_values),
     .run = run,

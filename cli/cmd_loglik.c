@@ -39,22 +39,17 @@ static int print_text(const blica_loglik_result *r) {
 
 static int run(program *p, void *values) {
   loglik_values *v = values;
-  v->options.size = sizeof v->options;
-  blica_loglik_result *result;
+  AUTO(blica_loglik_result) *result = NULL;
   if (p->data.cluster) {
     say_error("loglik: --cluster has no effect on a likelihood; leave it out");
     return EXIT_USAGE;
   }
-  int code = read_model_and_rows(p);
-  if (code != EXIT_OK) return code;
-  const blica_status status = blica_loglik(p->ctx, p->model, p->rows, &v->options, &result);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  STEP(read_model_and_rows(p));
+  ASK(p, blica_loglik(p->ctx, p->model, p->rows, &v->options, &result));
   if (result->total_error > v->options.error)
     say_warning("the numerical error %.2g is above the wanted %.2g; engine %s reached no less", result->total_error,
                 v->options.error, blica_engine_name(result->engine));
-  code = v->json ? print_json(result, v->options.seed) : print_text(result);
-  blica_loglik_result_free(result);
-  return code;
+  return v->json ? print_json(result, v->options.seed) : print_text(result);
 }
 
 const command command_loglik = {
@@ -70,7 +65,7 @@ const command command_loglik = {
     .examples = "blica loglik model.json survey.csv\n"
                 "# the true model on its own data\n"
                 "blica loglik demo/model.json demo/data.csv --json",
-    .groups = {{"Options", blica_loglik_option_table, offsetof(loglik_values, options)}, {"Output", own_table, 0}},
+    .groups = {VERB_OPTIONS("Options", loglik, loglik_values, options), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(loglik_values),
     .run = run,

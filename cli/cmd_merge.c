@@ -55,7 +55,7 @@ const command command_merge = {
             "a segment may be spread over several parts. The sum is exactly what counting the whole would give.",
     .examples = "blica merge monday.npz tuesday.npz --out week.npz\n"
                 "blica fit week.npz --sources 5 --out model.json",
-    .groups = {{"Files", own_table, 0}},
+    .groups = {{"Files", own_table, 0, 0}},
     .values = sizeof(merge_values),
     .run = run,
 };

@@ -14,7 +14,6 @@
 
 typedef struct {
   const char *out, *figures, *assessment;
-  int sources[2]; /* 0: not given */
 } report_values;
 
 static const blica_option own[] = {
@@ -23,8 +22,6 @@ static const blica_option own[] = {
     TEXT(report_values, assessment, "FILE",
          "Show this assessment, which blica assess --out wrote for this model, instead of assessing again; it "
          "needs no rows."),
-    OPTION(report_values, sources, BLICA_OPT_RANGE, NULL, 1, 1e6, NULL, "LOW:HIGH",
-           "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -47,7 +44,6 @@ static void release(material *m) {
   blica_fitted_free(m->in.fitted);
   blica_identification_free(m->in.identification);
   m->assessment_given ? assessment_close(m->in.assessment) : blica_assessment_free(m->in.assessment);
-  blica_selection_free(m->in.selection);
   blica_reliability_free(m->in.reliability);
   blica_invariance_free(m->in.invariance);
   free(m->in.segment);
@@ -105,11 +101,10 @@ static int match(const program *p, material *m) {
 
 /* How far scores can be relied on. */
 static blica_status score(program *p, material *m) {
-  blica_posterior *posterior = NULL;
-  blica_status status = blica_sources(p->ctx, p->model, p->rows, NULL, &posterior);
-  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->in.reliability);
-  blica_posterior_free(posterior);
-  return status;
+  AUTO(blica_posterior) *posterior = NULL;
+  const blica_status status = blica_sources(p->ctx, p->model, p->rows, NULL, &posterior);
+  if (status != BLICA_OK) return status;
+  return blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->in.reliability);
 }
 
 /* Notes that a part of the page is left out, and why; fails when memory is out or the user interrupted. */
@@ -120,29 +115,21 @@ static int note_missing_part(program *p, blica_status status, const char *withou
 }
 
 /* Computes the parts of the page that need rows. */
-static int ask_rows(program *p, const report_values *v, material *m) {
+static int ask_rows(program *p, material *m) {
   const blica_model *model = p->model;
-  const blica_assess_options usual = blica_assess_options_default();
-  blica_select_options numbers = blica_select_options_default();
   const char *path = p->operands[1];
-  if (table_is_counts(path) || strcmp(path, "-") == 0) {
-    if (!v->sources[0]) return EXIT_OK;
-    say_error("report: --sources needs a file of rows, which '%s' is not", path);
-    return EXIT_DATA;
-  }
+  const blica_assess_options usual = blica_assess_options_default();
+  if (table_is_counts(path) || strcmp(path, "-") == 0) return EXIT_OK;
   p->data.note = no_note; /* notes were printed when the counts were made */
-  int code = read_rows(p, path);
-  if (code == EXIT_OK && !m->in.assessment)
-    code = note_missing_part(p, blica_assess(p->ctx, model, p->rows, &usual, &m->in.assessment),
-                             "the fit is not assessed");
-  if (code == EXIT_OK) code = note_missing_part(p, score(p, m), "the reliability of scores is left out");
-  if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
-    code =
-        note_missing_part(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->in.invariance), "items are not tested");
-  if (code != EXIT_OK || !v->sources[0]) return code;
-  memcpy(numbers.sources, v->sources, sizeof numbers.sources);
-  blica_status status = blica_select(p->ctx, p->rows, &numbers, &m->in.selection);
-  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  STEP(read_rows(p, path));
+  if (!m->in.assessment)
+    STEP(note_missing_part(p, blica_assess(p->ctx, model, p->rows, &usual, &m->in.assessment),
+                           "the fit is not assessed"));
+  STEP(note_missing_part(p, score(p, m), "the reliability of scores is left out"));
+  if ((double)model->n * model->k * model->u <= ITEMS_MOST)
+    STEP(note_missing_part(p, blica_invariance(p->ctx, model, p->rows, NULL, &m->in.invariance),
+                           "items are not tested"));
+  return EXIT_OK;
 }
 
 /* Computes the parts of the page that need counts. */
@@ -155,43 +142,41 @@ static int ask_counts(program *p, material *m) {
               model->n, model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
-  int code = read_counts(p, p->operands[1]);
-  if (code != EXIT_OK) return code;
-  blica_status status = blica_check_counts(p->ctx, p->counts, &m->in.check);
-  if (status == BLICA_OK) status = blica_correlate(p->ctx, p->counts, &m->raw);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  STEP(read_counts(p, p->operands[1]));
+  ASK(p, blica_check_counts(p->ctx, p->counts, &m->in.check));
+  ASK(p, blica_correlate(p->ctx, p->counts, &m->raw));
   data_words(m->in.check, m->data_words, sizeof m->data_words);
-  code = match(p, m);
-  if (code != EXIT_OK) return code;
+  STEP(match(p, m));
   if (p->data.segment_file) {
     char message[TABLE_MESSAGE];
-    status = timeline_read(p->data.segment_file, model->segments, model->u, message, &m->in.timeline);
+    const blica_status status =
+        timeline_read(p->data.segment_file, model->segments, model->u, message, &m->in.timeline);
     if (status != BLICA_OK) return fail_table(status, message);
   }
   const double condition = model->fit.condition > 1 ? model->fit.condition : 1.0 / 0.0; /* a simulated one has none */
-  status = blica_regularise(p->ctx, m->raw, condition, &m->in.cor);
-  if (status == BLICA_OK) status = blica_fitted(p->ctx, model, NULL, &m->in.fitted);
-  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  ASK(p, blica_regularise(p->ctx, m->raw, condition, &m->in.cor));
+  ASK(p, blica_fitted(p->ctx, model, NULL, &m->in.fitted));
+  return EXIT_OK;
 }
 
 static int gather(program *p, const report_values *v, material *m) {
-  int code = read_model(p);
-  if (code != EXIT_OK) return code;
+  STEP(read_model(p));
   if (v->assessment) {
+    int code;
     m->in.assessment = assessment_read(v->assessment, p->model, &code);
     m->assessment_given = true;
-    if (code != EXIT_OK) return code;
+    STEP(code);
   }
   const int64_t parameters = (int64_t)p->model->k * (p->model->n + p->model->u - 1);
   if (parameters > RANK_MOST)
     say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
              (long long)parameters, p->operands[0]);
   else
-    code =
-        note_missing_part(p, blica_identify(p->ctx, p->model, &m->in.identification), "no verdict on identifiability");
-  if (code == EXIT_OK && p->operand_count > 1) code = ask_counts(p, m);
-  if (code == EXIT_OK && p->operand_count > 1) code = ask_rows(p, v, m);
-  return code;
+    STEP(
+        note_missing_part(p, blica_identify(p->ctx, p->model, &m->in.identification), "no verdict on identifiability"));
+  if (p->operand_count == 1) return EXIT_OK;
+  STEP(ask_counts(p, m));
+  return ask_rows(p, m);
 }
 
 /* ---- writing ---- */
@@ -232,10 +217,6 @@ static int run(program *p, void *values) {
   const report_values *v = values;
   material m = {0};
   report_input *in = &m.in;
-  if (v->sources[0] && p->operand_count < 2) {
-    say_error("report: --sources needs DATA, the rows that the model was fitted to");
-    return EXIT_DATA;
-  }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     int64_t statistics, unknowns;
@@ -269,11 +250,9 @@ const command command_report = {
             "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file "
             "and what blica segment wrote, it shows when each state occurred, and for how long.",
     .examples = "blica report model.json data.csv --out report.html\n"
-                "# with a comparison of numbers of sources\n"
-                "blica report model.json data.csv --sources 1:6 --out report.html\n"
                 "# each figure as SVG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",
-    .groups = {{"Files", own_table, 0}},
+    .groups = {{"Files", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(report_values),
     .run = run,

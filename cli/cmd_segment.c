@@ -102,8 +102,7 @@ static int print_record(const segment_values *v) {
 /* Writes the states and, if asked for, the model; prints the summary or the record. Returns the exit code. */
 static int write_results(program *p, const segment_values *v) {
   const blica_segmentation *r = v->result;
-  int code = write_file(v->out, write_states, v);
-  if (code != EXIT_OK) return code;
+  STEP(write_file(v->out, write_states, v));
   if (v->model && r->model) {
     blica_status status = blica_model_save(p->ctx, r->model, v->model);
     if (status != BLICA_OK) return fail_writing(p, status);
@@ -113,8 +112,8 @@ static int write_results(program *p, const segment_values *v) {
   progress_clear();
   print_result(v, r);
   settle_checkpoint(v->options.checkpoint, r->stop == BLICA_STOP_INTERRUPTED || r->stop == BLICA_STOP_TIME, "search");
-  code = v->json ? print_record(v) : EXIT_OK;
-  return code == EXIT_OK ? exit_of(r->stop) : code;
+  if (v->json) STEP(print_record(v));
+  return exit_of(r->stop);
 }
 
 /* ---- input ---- */
@@ -133,7 +132,6 @@ static bool possible(const program *p, const segment_values *v) {
 
 static int run(program *p, void *values) {
   segment_values *v = values;
-  v->options.size = sizeof v->options;
   if (!possible(p, v)) return EXIT_DATA;
   p->data.unlabelled = true;
   p->data.ids = &v->ids;
@@ -172,7 +170,7 @@ const command command_segment = {
                 "# points of change, then a fit by the mle method\n"
                 "blica segment series.csv --sources 4 --change-points --out segments.csv\n"
                 "blica fit series.csv --segment-file segments.csv --sources 4 --method mle --out model.json",
-    .groups = {{"Files", own_table, 0}, {"The search", blica_segment_option_table, offsetof(segment_values, options)}},
+    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The search", segment, segment_values, options)},
     .reads = true,
     .values = sizeof(segment_values),
     .run = run,

@@ -59,16 +59,11 @@ static int print_text(const blica_selection *s) {
 
 static int run(program *p, void *values) {
   select_values *v = values;
-  blica_selection *found;
-  v->options.size = sizeof v->options;
-  int code = read_rows(p, p->operands[0]);
-  if (code != EXIT_OK) return code;
-  const blica_status status = blica_select(p->ctx, p->rows, &v->options, &found);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  AUTO(blica_selection) *found = NULL;
+  STEP(read_rows(p, p->operands[0]));
+  ASK(p, blica_select(p->ctx, p->rows, &v->options, &found));
   progress_clear();
-  code = v->json ? print_json(found, &v->options) : print_text(found);
-  blica_selection_free(found);
-  return code;
+  return v->json ? print_json(found, &v->options) : print_text(found);
 }
 
 const command command_select = {
@@ -84,7 +79,7 @@ const command command_select = {
         "margins differ.",
     .examples = "blica select data.csv\n"
                 "blica select data.csv --sources 2:6 --folds 10 --json",
-    .groups = {{"Options", blica_select_option_table, offsetof(select_values, options)}, {"Output", own_table, 0}},
+    .groups = {VERB_OPTIONS("Options", select, select_values, options), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(select_values),
     .run = run,

@@ -83,21 +83,16 @@ static int save(program *p, const char *folder, const blica_model *model, const 
 
 static int run(program *p, void *values) {
   simulate_values *v = values;
-  v->options.size = sizeof v->options;
-  blica_model *model = NULL;
-  blica_data *data = NULL;
-  blica_counts *counts = NULL;
+  AUTO(blica_model) *model = NULL;
+  AUTO(blica_data) *data = NULL;
+  AUTO(blica_counts) *counts = NULL;
   say_note("simulating %d variables, %d sources, %d segments, %s%lld %s each, seed %llu", v->options.variables,
            v->options.sources, v->options.segments, v->options.exact ? "nominal " : "", (long long)v->options.samples,
            v->options.exact ? "samples" : "rows", (unsigned long long)v->options.seed);
-  blica_status status = blica_simulate(p->ctx, &v->options, &model, &data, &counts);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  ASK(p, blica_simulate(p->ctx, &v->options, &model, &data, &counts));
   bool made = false;
   int code = make_folder(v->out, &made) ? save(p, v->out, model, data, counts) : EXIT_FAILED;
   if (made && code != EXIT_OK) rmdir(v->out);
-  blica_model_free(model);
-  blica_data_free(data);
-  blica_counts_free(counts);
   return code;
 }
 
@@ -114,8 +109,7 @@ const command command_simulate = {
             "The same options and seed give the same files on any number of threads.",
     .examples = "blica simulate --variables 10 --sources 10 --segments 40 --samples 1000 --seed 1 --out demo\n"
                 "blica simulate --variables 6 --sources 2 --exact --out limit",
-    .groups = {{"Files", own_table, 0},
-               {"The model and the data", blica_simulate_option_table, offsetof(simulate_values, options)}},
+    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The model and the data", simulate, simulate_values, options)},
     .values = sizeof(simulate_values),
     .run = run,
 };

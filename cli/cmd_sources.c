@@ -99,20 +99,18 @@ static int poll_piece(const blica_progress *progress, void *user) {
 
 static bool take_piece(const blica_data *piece, double done, void *user) {
   work *w = user;
-  blica_posterior *posterior;
+  AUTO(blica_posterior) *posterior = NULL;
   w->v->options.first_row = w->rows;
   w->before = w->done, w->done = done;
   blica_status status = blica_sources(w->p->ctx, w->model, piece, &w->v->options, &posterior);
   if (status == BLICA_OK) status = blica_reliability_add(w->p->ctx, w->model, piece, posterior, &w->reliability);
   if (status != BLICA_OK) {
     w->code = fail_reading(w->p, status);
-    blica_posterior_free(posterior);
     return false;
   }
   const bool good = agree_written(w, !writes() || write_rows(w, posterior, piece));
   w->rows += posterior->rows;
   w->patterns += posterior->patterns;
-  blica_posterior_free(posterior);
   return good;
 }
 
@@ -168,20 +166,18 @@ static int summarise(const work *w) {
 
 static int run(program *p, void *values) {
   sources_values *v = values;
-  v->options.size = sizeof v->options;
   if (p->data.weights || p->data.cluster) {
     say_error("sources: --%s has no effect on the sources of a row; leave it out",
               p->data.weights ? "weights" : "cluster");
     return EXIT_USAGE;
   }
-  int code = read_model(p);
-  if (code != EXIT_OK) return code;
+  STEP(read_model(p));
   work w = {.p = p, .v = v, .model = p->model};
   p->data.blank_segments = true;
   p->data.no_segments = v->options.segment == BLICA_SEGMENTS_UNKNOWN;
   p->data.ids = &w.ids;
   blica_set_poll(p->ctx, poll_piece, &w);
-  code = read_pieces(p, p->operands[1], PIECE_ROWS, take_piece, &w);
+  int code = read_pieces(p, p->operands[1], PIECE_ROWS, take_piece, &w);
   if (w.code != EXIT_OK) code = w.code;
   if (code == EXIT_OK && !agree_written(&w, !w.open || bl_outfile_commit(&w.file))) code = w.code;
   if (w.open) bl_outfile_discard(&w.file);
@@ -212,7 +208,7 @@ const command command_sources = {
                 "blica sources model.json new.csv --segment unknown --out sources.csv\n"
                 "# plausible values, for a regression on scores\n"
                 "blica sources model.json survey.csv --draws 10 --id person --out plausible.csv",
-    .groups = {{"Options", blica_sources_option_table, offsetof(sources_values, options)}, {"Output", own_table, 0}},
+    .groups = {VERB_OPTIONS("Options", sources, sources_values, options), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(sources_values),
     .run = run,

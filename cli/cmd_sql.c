@@ -274,11 +274,10 @@ static int check_options(const program *p) {
 
 static int run(program *p, void *values) {
   const sql_values *v = values;
-  blica_coding *coding = NULL;
-  int code = check_options(p);
-  if (code == EXIT_OK) code = read_names(p);
-  if (code != EXIT_OK) return code;
-  if (blica_counts_coding(p->ctx, p->counts, &coding) != BLICA_OK) code = fail_reading(p, BLICA_ERR_DATA);
+  AUTO(blica_coding) *coding = NULL;
+  STEP(check_options(p));
+  STEP(read_names(p));
+  ASK(p, blica_counts_coding(p->ctx, p->counts, &coding));
   query q = {.table = p->operands[0],
              .segment = p->data.segment_column ? p->data.segment_column : "segment",
              .missing = p->data.missing,
@@ -286,12 +285,11 @@ static int run(program *p, void *values) {
              .names = p->counts,
              .coding = coding,
              .items = coding ? coding->items : p->counts->n};
-  q.block = calloc((size_t)q.items, sizeof *q.block);
-  if (code == EXIT_OK) code = q.block ? make_blocks(&q) : fail_table(BLICA_ERR_MEMORY, "out of memory");
-  if (code == EXIT_OK) put_query(&q);
-  free(q.block);
-  blica_coding_free(coding);
-  return code;
+  OWNED int *block = q.block = calloc((size_t)q.items, sizeof *q.block);
+  if (!block) return fail_table(BLICA_ERR_MEMORY, "out of memory");
+  STEP(make_blocks(&q));
+  put_query(&q);
+  return EXIT_OK;
 }
 
 const command command_sql = {
@@ -315,7 +313,7 @@ const command command_sql = {
         "blica sql answers --columns q1,q2,q3 --dialect sqlite | sqlite3 -csv -header survey.db | blica check -\n"
         "# items and levels as some rows of the table show them\n"
         "head -n 1000 answers.csv | blica sql answers - --ordinal --dialect postgresql > query.sql",
-    .groups = {{"Options", own_table, 0}},
+    .groups = {{"Options", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(sql_values),
     .run = run,

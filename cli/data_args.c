@@ -83,8 +83,8 @@ static int code_of(blica_status status, const char *message) {
 }
 
 int read_model(program *p) {
-  const blica_status status = blica_model_load(p->ctx, p->operands[0], &p->model);
-  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  ASK(p, blica_model_load(p->ctx, p->operands[0], &p->model));
+  return EXIT_OK;
 }
 
 int read_rows(program *p, const char *path) {
@@ -94,8 +94,8 @@ int read_rows(program *p, const char *path) {
 }
 
 int read_model_and_rows(program *p) {
-  const int code = read_model(p);
-  return code == EXIT_OK ? read_rows(p, p->operands[1]) : code;
+  STEP(read_model(p));
+  return read_rows(p, p->operands[1]);
 }
 
 int read_pieces(program *p, const char *path, int64_t max_rows, table_piece_fn take, void *user) {

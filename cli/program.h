@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "blica.h"
 #include "messages.h"
@@ -27,7 +29,12 @@ typedef struct {
   const char *title;                        /* heading in help, as in "Options" */
   const blica_option *(*table)(int *count); /* one of the library or one of the command's own */
   size_t offset;
+  size_t size; /* of a struct of the library, which begins with it; else 0 */
 } option_group;
+
+/* The options of a verb of the library, which are a member of the command's struct of values. */
+#define VERB_OPTIONS(title, verb, type, member)                                                                        \
+  { title, blica_##verb##_option_table, offsetof(type, member), sizeof(((type *)0)->member) }
 
 /* Groups of a command's own; then come those of how the data are read and of every command. */
 enum { OWN_GROUPS = 2, READING = OWN_GROUPS, COMMON, MAX_GROUPS };
@@ -119,5 +126,43 @@ int fail_table(blica_status status, const char *message);
 /* Prints the library's message after a call that reads failed, and gives the exit code. */
 int fail_reading(program *p, blica_status status);
 int fail_writing(program *p, blica_status status); /* after a call that writes */
+
+/* Steps of a function that returns an exit code. It ends with the code of a step that failed, which has said why; */
+#define STEP(call)                                                                                                     \
+  do {                                                                                                                 \
+    const int code_ = (call);                                                                                          \
+    if (code_ != EXIT_OK) return code_;                                                                                \
+  } while (0)
+/* or when a call of the library failed, with its message. */
+#define ASK(p, call)                                                                                                   \
+  do {                                                                                                                 \
+    const blica_status status_ = (call);                                                                               \
+    if (status_ != BLICA_OK) return fail_reading((p), status_);                                                        \
+  } while (0)
+
+/* OWNED double *x = NULL; and AUTO(blica_check) *found = NULL; are freed when the function returns. */
+#define OWNED __attribute__((cleanup(free_owned)))
+static inline void free_owned(void *variable) {
+  void *block;
+  memcpy(&block, variable, sizeof block);
+  free(block);
+}
+#define AUTO(type) __attribute__((cleanup(auto_##type))) type
+#define AUTO_FREE(type, release)                                                                                       \
+  static inline void auto_##type(type **object) {                                                                      \
+    release(*object);                                                                                                  \
+  }
+AUTO_FREE(blica_assessment, blica_assessment_free)
+AUTO_FREE(blica_check, blica_check_free)
+AUTO_FREE(blica_coding, blica_coding_free)
+AUTO_FREE(blica_cor, blica_cor_free)
+AUTO_FREE(blica_counts, blica_counts_free)
+AUTO_FREE(blica_data, blica_data_free)
+AUTO_FREE(blica_identification, blica_identification_free)
+AUTO_FREE(blica_invariance_result, blica_invariance_free)
+AUTO_FREE(blica_loglik_result, blica_loglik_result_free)
+AUTO_FREE(blica_model, blica_model_free)
+AUTO_FREE(blica_posterior, blica_posterior_free)
+AUTO_FREE(blica_selection, blica_selection_free)
 
 #endif

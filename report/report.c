@@ -83,9 +83,9 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
   static const struct {
     const char *name;
     figure *(*draw)(const report *r);
-  } list[] = {{"mixing", figure_mixing},       {"variances", figure_variances}, {"means", figure_means},
-              {"timeline", figure_timeline},   {"agreement", figure_agreement}, {"segments", figure_segments},
-              {"residuals", figure_residuals}, {"selection", figure_selection}};
+  } list[] = {{"mixing", figure_mixing},      {"variances", figure_variances}, {"means", figure_means},
+              {"timeline", figure_timeline},  {"agreement", figure_agreement}, {"segments", figure_segments},
+              {"residuals", figure_residuals}};
   report r = {.in = in};
   bool ok = agreement_make(in, &r.agree);
   for (size_t i = 0; i < sizeof list / sizeof *list && ok && !stopped(in); i++) {

@@ -31,7 +31,6 @@ typedef struct {
   blica_assessment *assessment;         /* or NULL: not assessed */
   blica_reliability *reliability;       /* of the scores of the rows, or NULL */
   blica_invariance_result *invariance;  /* or NULL: items were not tested */
-  blica_selection *selection;           /* or NULL: numbers of sources were not compared */
   int64_t surplus;                      /* statistics less unknowns, as in Table 1 */
   const char *model_path, *data_path;   /* data_path may be NULL */
   const char *data_options;             /* flags that read the data as they were read; "" */

@@ -10,7 +10,6 @@ enum { ITEMS_MOST = 10, SEGMENTS_MOST = 200, VARIANCES_MOST = 6 };
 static void sentences(const blica_assessment *a, FILE *page) {
   fputs("<ul class=\"verdict\">\n", page);
   for (int i = 0; i < BLICA_QUESTIONS; i++) html_block(page, "li", "%s", a->verdict[i]);
-
   fputs("</ul>\n", page);
 }
 
@@ -96,12 +95,11 @@ static void fit(const blica_assessment *a, FILE *page) {
              "item|#residual");
   for (int i = 0; i < a->n && i < ITEMS_MOST; i++)
     html_cells(page, "t|%.3f", a->variables[order[i]], a->item_srmr[order[i]]);
-
   html_table_end(page);
   free(order);
 }
 
-static void assessment(const report *r, FILE *page) {
+void section_assessment(const report *r, FILE *page) {
   const blica_assessment *a = r->in->assessment;
   if (!a) {
     fputs("<p>Not assessed: that needs the rows of the data, and not too many of them. <code>blica assess</code> gives "
@@ -112,9 +110,4 @@ static void assessment(const report *r, FILE *page) {
   sentences(a, page);
   columns(a, page);
   fit(a, page);
-}
-
-void section_assessment(const report *r, FILE *page) {
-  assessment(r, page);
-  part_selection(r, page);
 }

@@ -40,13 +40,9 @@ figure *figure_timeline(const report *r);  /* segments along the rows */
 figure *figure_agreement(const report *r); /* observed against fitted correlations */
 figure *figure_segments(const report *r);  /* residuals by segment */
 figure *figure_residuals(const report *r); /* residuals by pair, if any is worth showing */
-figure *figure_selection(const report *r); /* held-out likelihood by number of sources */
 
 /* The variances with their intervals, folded; nothing without an assessment. */
 void table_variances(const report *r, FILE *page);
-
-/* The comparison of numbers of sources; nothing if none was made. */
-void part_selection(const report *r, FILE *page);
 
 /* Nothing where the scores of the rows were not computed. */
 void part_reliability(const report *r, FILE *page);

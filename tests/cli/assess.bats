@@ -35,6 +35,13 @@ assert r["df"] == 5 and abs(r["m2"] - 11.677) < .3, r["m2"]
 P
 }
 
+@test "the verdict in four sentences" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 300 --out a --quiet
+  "$BLICA" fit a/data.csv --sources 2 --out m.json --quiet
+  run_code 0 assess m.json a/data.csv
+  [[ $out == "Design: 10 segments of 6 variables can determine 2 sources if their variances change"*"Change: the data show that variances change"*"Fit: close"*"Axes: well determined"*"expected MCS"* ]]
+}
+
 @test "LSAT7 by mle: errors of loadings and cuts are those of the expected information over all patterns" {
   lsat7 >l7.csv
   "$BLICA" fit l7.csv --sources 1 --method mle --prior none --allow-unidentified --out l7.json --quiet 2>/dev/null

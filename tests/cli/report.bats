@@ -272,25 +272,6 @@ EOF
   ! grep -q "Nothing is missing" r.html
 }
 
-@test "numbers of sources are compared on the page when they are asked for" {
-  "$BLICA" simulate --variables 6 --sources 1 --segments 5 --samples 200 --out d --quiet
-  "$BLICA" fit d/data.csv --sources 1 --out m.json --quiet
-  run_code 0 report m.json d/data.csv --out plain.html
-  ! grep -q "How many sources" plain.html
-  run_code 0 report m.json d/data.csv --sources 1:2 --out r.html --figures f
-  grep -q "<h3>How many sources</h3>" r.html
-  grep -q "1 source: it predicts held-out rows as well as" r.html
-  grep -q "held-out segments" r.html
-  [ -s f/selection.svg ]
-  run_code 3 report m.json --sources 1:2 --out r.html
-  says "--sources needs DATA"
-  "$BLICA" count d/data.csv --out c.npz --quiet
-  run_code 3 report m.json c.npz --sources 1:2 --out r.html
-  says "file of rows"
-  run_code 2 report m.json d/data.csv --sources two --out r.html
-  says "LOW:HIGH"
-}
-
 @test "an assessment that was written is shown, not made again; one of another model is refused" {
   "$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 200 --out d --quiet
   "$BLICA" fit d/data.csv --sources 2 --out m.json --quiet

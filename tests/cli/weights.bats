@@ -220,7 +220,7 @@ P
   done
   for verb in "fit f.csv --sources 2 --out x.json" "fit f.csv --sources 2 --method mle --out x.json" "count f.csv --out x.npz" \
     "check f.csv" "select f.csv" "invariance $BATS_FILE_TMPDIR/m.json f.csv" "loglik $BATS_FILE_TMPDIR/m.json f.csv" \
-    "sources $BATS_FILE_TMPDIR/m.json f.csv --out x.csv" "identify $BATS_FILE_TMPDIR/m.json f.csv" \
+    "sources $BATS_FILE_TMPDIR/m.json f.csv --out x.csv" \
     "correlate f.csv --out x.npz --acm y.csv" "report $BATS_FILE_TMPDIR/m.json f.csv --out x.html"; do
     run_code 2 $verb $items --weights w $both
   done
