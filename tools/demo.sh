@@ -24,6 +24,6 @@ echo "4. Writing a report"
 "$blica" report "$out/fit.json" "$out/data.csv" --out report.html --quiet
 echo
 echo "The report: $(pwd)/report.html"
-echo "Open it in a browser and look first at the verdict under 'Can it be identified?': it says whether the matrix may be interpreted at all."
-echo "Then see in 'The mixing matrix' which variables each source drives (hover for values, click a table's head to sort it)."
-echo "Last, in 'How well it fits', the points lie along the line and the residuals stay near the standard errors: the model explains the data."
+echo "Open it in a browser. The first screen answers: what each source drives, and how sure that is, in four statements."
+echo "'How sure it is, in numbers' has their evidence, 'How well it fits' the residuals: points along the line, and near the standard errors."
+echo "'All loadings' is the mixing matrix (hover for values, click a table's head to sort it)."

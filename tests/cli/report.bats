@@ -15,6 +15,9 @@ setup_file() {
     "Regularisation" "seed 1" "--sources 2" "x6"; do
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
+  sed -n "s/^echo \"'\([^']*\)' .*/\1/p" "$BATS_TEST_DIRNAME/../../tools/demo.sh" >headings # those that `make demo` names
+  [ -s headings ]
+  while read -r heading; do grep -q "<h[0-9][^>]*>$heading<" r.html || { echo "no heading '$heading'"; return 1; }; done <headings
   ! grep -qE 'https?://|src="[^d]' r.html
   for name in mixing variances means agreement segments; do
     [ -s "f/$name.svg" ]
