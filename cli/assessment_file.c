@@ -96,6 +96,7 @@ static void read_numbers(const json_t *r, blica_assessment *a) {
   a->distance = field(r, "distance"), a->refit_mcs = field(r, "refit_mcs");
   a->refit_gain = field(r, "refit_gain");
   a->rows = field(rows, "number"), a->clusters = json_integer_value(json_object_get(rows, "clusters"));
+  a->strata = json_integer_value(json_object_get(rows, "strata"));
   a->block_length = json_integer_value(json_object_get(rows, "block_length"));
   a->replicates = (int)json_integer_value(json_object_get(rows, "replicates"));
   a->margin_p = field(margins, "p"), a->margin_size = field(margins, "size"), a->margin_shift = field(margins, "shift");

@@ -94,9 +94,9 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   json_object_set_new(r, "srmr_unbiased", json_number(a->srmr_unbiased));
   json_object_set_new(r, "srmr_interval", json_pack("[o,o]", json_number(a->srmr_low), json_number(a->srmr_high)));
   json_object_set_new(r, "rows",
-                      json_pack("{s:o,s:I,s:I,s:i}", "number", json_number(a->rows), "block_length",
-                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters, "replicates",
-                                a->replicates));
+                      json_pack("{s:o,s:I,s:I,s:I,s:i}", "number", json_number(a->rows), "block_length",
+                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters, "strata",
+                                (json_int_t)a->strata, "replicates", a->replicates));
   const bool margins = a->margin_item >= 0;
   json_object_set_new(r, "margins",
                       json_pack("{s:o,s:o,s:o,s:o,s:o}", "p", json_number(a->margin_p), "size",

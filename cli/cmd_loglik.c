@@ -40,8 +40,8 @@ static int print_text(const blica_loglik_result *r) {
 static int run(program *p, void *values) {
   loglik_values *v = values;
   AUTO(blica_loglik_result) *result = NULL;
-  if (p->data.cluster) {
-    say_error("loglik: --cluster has no effect on a likelihood; leave it out");
+  if (p->data.cluster || p->data.strata) {
+    say_error("loglik: --%s has no effect on a likelihood; leave it out", p->data.cluster ? "cluster" : "strata");
     return EXIT_USAGE;
   }
   STEP(read_model_and_rows(p));

@@ -166,9 +166,10 @@ static int summarise(const work *w) {
 
 static int run(program *p, void *values) {
   sources_values *v = values;
-  if (p->data.weights || p->data.cluster) {
-    say_error("sources: --%s has no effect on the sources of a row; leave it out",
-              p->data.weights ? "weights" : "cluster");
+  if (p->data.weights || p->data.cluster || p->data.strata) {
+    say_error("sources: --%s has no effect on the sources of a row; leave it out", p->data.weights   ? "weights"
+                                                                                   : p->data.cluster ? "cluster"
+                                                                                                     : "strata");
     return EXIT_USAGE;
   }
   STEP(read_model(p));

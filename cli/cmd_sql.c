@@ -263,8 +263,9 @@ static int check_options(const program *p) {
               p->operands[0], p->operands[0]);
   else if (v->segment_length || v->segment_count || v->segment_file)
     say_error("sql: rows of a table have no order; segments must be in one of its columns (--segment-column NAME)");
-  else if (v->weights || v->frequencies || v->cluster)
-    say_error("sql: the query counts each row once; read the rows for --weights, --frequencies and --cluster");
+  else if (v->weights || v->frequencies || v->cluster || v->strata)
+    say_error(
+        "sql: the query counts each row once; read the rows for --weights, --frequencies, --cluster and --strata");
   else if (p->operand_count == 1 && (v->ordinal || v->numeric || v->ignore || v->header != TABLE_HEADER_AUTO))
     say_error("sql: --ordinal, --numeric, --ignore and --header are for ROWS; --levels gives the levels of the items");
   else

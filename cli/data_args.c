@@ -37,6 +37,10 @@ static const blica_option rows[] = {
     TEXT(table_options, cluster, "COLUMN",
          "Column that says which rows belong together, such as the pupils of a class or the answers of one person; "
          "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
+    TEXT(table_options, strata, "COLUMN",
+         "Column that says from which stratum each row or cluster was drawn, such as the regions of a survey; errors, "
+         "the bootstrap and tests then compare clusters, or without --cluster rows, with those of their stratum and "
+         "segment alone."),
     TEXT(table_options, missing, "VALUES",
          "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
     {"levels", BLICA_OPT_TEXT, offsetof(table_options, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",

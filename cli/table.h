@@ -13,6 +13,7 @@ typedef enum {
   ROLE_WEIGHT, /* from here on: attributes of rows */
   ROLE_FREQUENCY,
   ROLE_CLUSTER,
+  ROLE_STRATUM,
   ROLE_ID,
   ROLE_REPLICATE, /* of any number of columns */
   ROLES
@@ -74,14 +75,14 @@ struct table {
   int64_t filled, capacity;
   bool attributes; /* some column holds an attribute of rows */
   double *weight;  /* [kept_capacity] of the rows packed in this piece, which are `kept`; NULL: none are given */
-  int32_t *cluster;
+  int32_t *cluster, *stratum;
   int replicates;        /* columns of replicate weights */
   double *replicate;     /* [replicates] of each row */
   double *replicate_row; /* [replicates] of the row that is read; NaN: no number of at least 0 */
   int replicate_at;      /* how many of them were taken */
   int64_t kept, kept_capacity;
-  blica_packer *clusters; /* numbers their labels */
-  char *last_label;       /* and its id in packer */
+  blica_packer *clusters, *strata; /* number their labels */
+  char *last_label;                /* and its id in packer */
   size_t last_length, last_capacity;
   int32_t last_id;
 };
@@ -155,13 +156,21 @@ blica_status table_flush(table *t, char *message); /* hands the buffered rows to
 /* table_io.c: adds the counts of all rows to *sum (NULL: none yet), piece by piece. */
 blica_status table_count(table *t, char *message, blica_counts **sum);
 
-/* table_attributes.c: weights, their replicates, frequencies and clusters of rows. */
+/* table_attributes.c: weights, their replicates, frequencies, clusters and strata of rows. */
+
+/* Of all rows, as they were read; NULL where no column holds them. */
+typedef struct {
+  const double *weight, *replicate; /* [rows], [replicates,rows] */
+  int replicates;
+  const int32_t *cluster, *stratum; /* [rows] */
+} row_attributes;
+
 blica_status table_find_attributes(table *t, char *message); /* decides which columns hold them */
 /* Takes a field as the row's next replicate weight; false when its column holds something else. */
 bool table_take_replicate(table *t, int column, const char *text, size_t length);
-/* Gives what was kept of all rows to their data; of several processes the first has t. */
-blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const double *weight, int replicates,
-                                  const double *replicate, const int32_t *cluster, blica_data *data);
+/* Gives what was kept of all rows to their data. */
+blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const row_attributes *kept,
+                                  blica_data *data);
 /* Keeps those of a row, and says how many times it is to be packed. */
 blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies, char *message);
 blica_status table_give_attributes(table *t, blica_data *data, char *message); /* to the data of a piece */

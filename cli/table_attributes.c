@@ -1,5 +1,5 @@
 /* table_attributes.c - columns that say something of rows rather than being items: sampling weights, their replicates,
- * frequencies and clusters. */
+ * frequencies, clusters and strata. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,13 @@ static const char *asked(const table *t, column_role role) {
   return role == ROLE_WEIGHT      ? o->weights
          : role == ROLE_FREQUENCY ? o->frequencies
          : role == ROLE_CLUSTER   ? o->cluster
+         : role == ROLE_STRATUM   ? o->strata
          : role == ROLE_REPLICATE ? o->replicate_weights
                                   : o->id;
 }
 
 static const char *flag_of(column_role role) {
-  static const char *const flags[] = {"weights", "frequencies", "cluster", "id", "replicate-weights"};
+  static const char *const flags[] = {"weights", "frequencies", "cluster", "strata", "id", "replicate-weights"};
   return flags[role - ROLE_WEIGHT];
 }
 
@@ -27,10 +28,11 @@ static blica_status check_asked(const table *t, column_role role, char *message)
   const table_options *o = &t->options;
   if (role == ROLE_ID) return BLICA_OK;
   if (o->unlabelled)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--%s: rows in the order of time whose segments are to be found have no weights and no clusters; "
-                      "leave out the option",
-                      flag_of(role));
+    return table_fail(
+        message, BLICA_ERR_ARGUMENT,
+        "--%s: rows in the order of time whose segments are to be found have no weights, clusters or strata; "
+        "leave out the option",
+        flag_of(role));
   if (role == ROLE_FREQUENCY && (o->segment_length || o->segment_count))
     return table_fail(message, BLICA_ERR_ARGUMENT,
                       "--frequencies repeats rows, and --segment-length and --segment-count number them; name the "
@@ -142,7 +144,8 @@ static blica_status refuse(const table *t, column_role role, const bl_record_fie
       message, BLICA_ERR_DATA, "%s, row %lld: its %s (--%s %s) is '%.*s'; %s", t->name, (long long)t->row + 1,
       role == ROLE_WEIGHT      ? "weight"
       : role == ROLE_FREQUENCY ? "frequency"
-                               : "cluster",
+      : role == ROLE_CLUSTER   ? "cluster"
+                               : "stratum",
       flag_of(role), asked(t, role), (int)(f->length < 40 ? f->length : 40), f->length ? f->text : "", what);
 }
 
@@ -154,10 +157,14 @@ static bool reserve(table *t) {
   if (weight) t->weight = weight;
   int32_t *cluster = t->options.cluster ? realloc(t->cluster, (size_t)capacity * sizeof *cluster) : NULL;
   if (cluster) t->cluster = cluster;
+  int32_t *stratum = t->options.strata ? realloc(t->stratum, (size_t)capacity * sizeof *stratum) : NULL;
+  if (stratum) t->stratum = stratum;
   const size_t each = (size_t)t->replicates * sizeof(double);
   double *replicate = each ? realloc(t->replicate, (size_t)capacity * each) : NULL;
   if (replicate) t->replicate = replicate;
-  if ((t->options.weights && !weight) || (t->options.cluster && !cluster) || (each && !replicate)) return false;
+  if ((t->options.weights && !weight) || (t->options.cluster && !cluster) || (t->options.strata && !stratum) ||
+      (each && !replicate))
+    return false;
   t->kept_capacity = capacity;
   return true;
 }
@@ -177,25 +184,30 @@ static blica_status check_replicates(table *t, char *message) {
   return BLICA_OK;
 }
 
-/* A packer numbers labels: those of clusters have one that takes no rows. */
-static blica_status cluster_id(table *t, const bl_record_field *f, char *message, int32_t *id) {
+/* The number of the cluster or stratum that the field names. A packer that takes no rows numbers their labels. */
+static blica_status number_label(table *t, column_role role, const bl_record_field *f, blica_packer **labels,
+                                 char *message, int32_t *id) {
   char label[256];
   *id = 0;
   if (table_is_missing(f->text, f->length) || table_listed_missing(t, f->text, f->length))
-    return refuse(t, ROLE_CLUSTER, f, "give the row a cluster of its own if it belongs to none", message);
+    return refuse(t, role, f,
+                  role == ROLE_CLUSTER ? "give the row a cluster of its own if it belongs to none"
+                                       : "each row is of one stratum; give it a label",
+                  message);
   if (f->length >= sizeof label || memchr(f->text, 0, f->length))
-    return refuse(t, ROLE_CLUSTER, f, "a label of a cluster is text of less than 256 bytes", message);
+    return refuse(t, role, f, "a label is text of less than 256 bytes", message);
   memcpy(label, f->text, f->length);
   label[f->length] = 0;
-  blica_status status = t->clusters ? BLICA_OK : blica_pack_begin(t->ctx, 2, NULL, &t->clusters);
-  if (status == BLICA_OK) status = blica_pack_segment(t->ctx, t->clusters, label, id);
+  blica_status status = *labels ? BLICA_OK : blica_pack_begin(t->ctx, 2, NULL, labels);
+  if (status == BLICA_OK) status = blica_pack_segment(t->ctx, *labels, label, id);
   return status == BLICA_OK ? status : table_library_failed(t, status, message);
 }
 
 blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies, char *message) {
   const bl_record_field *f = &carried[ROLE_FREQUENCY];
   double weight = 1, frequency = 1;
-  int32_t cluster = 0;
+  int32_t cluster = 0, stratum = 0;
+  const table_options *o = &t->options;
   if (t->options.frequencies && (!table_number(f->text, f->length, &frequency) || frequency < 0 ||
                                  frequency > MOST_COPIES || frequency != floor(frequency)))
     return refuse(t, ROLE_FREQUENCY, f, "frequencies are whole numbers; --weights takes sampling weights", message);
@@ -206,11 +218,15 @@ blica_status table_take_attributes(table *t, const bl_record_field *carried, int
   for (int64_t c = 0; t->options.ids && c < *copies; c++)
     if (!add_id(t->options.ids, &carried[ROLE_ID])) return table_no_memory(message);
   if (t->replicates) MUST(check_replicates(t, message));
-  if (t->options.cluster) MUST(cluster_id(t, &carried[ROLE_CLUSTER], message, &cluster));
-  for (int64_t c = 0; (t->options.weights || t->options.cluster) && c < *copies; c++) {
+  f = &carried[ROLE_CLUSTER];
+  if (o->cluster) MUST(number_label(t, ROLE_CLUSTER, f, &t->clusters, message, &cluster));
+  f = &carried[ROLE_STRATUM];
+  if (o->strata) MUST(number_label(t, ROLE_STRATUM, f, &t->strata, message, &stratum));
+  for (int64_t c = 0; (o->weights || o->cluster || o->strata) && c < *copies; c++) {
     if (!reserve(t)) return table_no_memory(message);
     if (t->weight) t->weight[t->kept] = weight;
     if (t->cluster) t->cluster[t->kept] = cluster;
+    if (t->stratum) t->stratum[t->kept] = stratum;
     if (t->replicates)
       memcpy(t->replicate + t->kept * t->replicates, t->replicate_row, (size_t)t->replicates * sizeof(double));
     t->kept++;
@@ -218,26 +234,28 @@ blica_status table_take_attributes(table *t, const bl_record_field *carried, int
   return BLICA_OK;
 }
 
-static blica_status set_replicates(const table_options *o, blica_ctx *ctx, const double *weight, int count,
-                                   const double *replicate, blica_data *data) {
-  const size_t rows = (size_t)data->rows;
-  double *columns = malloc(rows * (size_t)count * sizeof *columns);
+static blica_status set_replicates(const table_options *o, blica_ctx *ctx, const row_attributes *kept,
+                                   blica_data *data) {
+  const size_t rows = (size_t)data->rows, count = (size_t)kept->replicates;
+  double *columns = malloc(rows * count * sizeof *columns);
   if (!columns) return BLICA_ERR_MEMORY;
   for (size_t r = 0; r < rows; r++)
-    for (size_t c = 0; c < (size_t)count; c++) columns[r + rows * c] = replicate[c + (size_t)count * r];
-  const blica_status status = blica_data_set_replicates(ctx, data, weight, count, columns, o->replicate_method);
+    for (size_t c = 0; c < count; c++) columns[r + rows * c] = kept->replicate[c + count * r];
+  const blica_status status =
+      blica_data_set_replicates(ctx, data, kept->weight, kept->replicates, columns, o->replicate_method);
   free(columns);
   return status;
 }
 
-blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const double *weight, int replicates,
-                                  const double *replicate, const int32_t *cluster, blica_data *data) {
+blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const row_attributes *kept,
+                                  blica_data *data) {
   blica_status status = BLICA_OK;
-  if (replicate)
-    status = set_replicates(options, ctx, weight, replicates, replicate, data);
-  else if (weight)
-    status = blica_data_set_weights(ctx, data, weight);
-  return status == BLICA_OK && cluster ? blica_data_set_clusters(ctx, data, cluster) : status;
+  if (kept->replicate)
+    status = set_replicates(options, ctx, kept, data);
+  else if (kept->weight)
+    status = blica_data_set_weights(ctx, data, kept->weight);
+  if (status == BLICA_OK && kept->cluster) status = blica_data_set_clusters(ctx, data, kept->cluster);
+  return status == BLICA_OK && kept->stratum ? blica_data_set_strata(ctx, data, kept->stratum) : status;
 }
 
 blica_status table_give_attributes(table *t, blica_data *data, char *message) {
@@ -245,16 +263,18 @@ blica_status table_give_attributes(table *t, blica_data *data, char *message) {
   if (t->options.collect) t->kept = 0;
   data->segments_found = t->labels_found;
   if (t->kept == 0) return BLICA_OK;
-  const blica_status status =
-      table_set_attributes(&t->options, t->ctx, t->weight, t->replicates, t->replicate, t->cluster, data);
+  const row_attributes kept = {t->weight, t->replicate, t->replicates, t->cluster, t->stratum};
+  const blica_status status = table_set_attributes(&t->options, t->ctx, &kept, data);
   t->kept = 0;
   return status == BLICA_OK ? status : table_library_failed(t, status, message);
 }
 
 void table_free_attributes(table *t) {
   blica_packer_free(t->clusters);
+  blica_packer_free(t->strata);
   free(t->weight);
   free(t->cluster);
+  free(t->stratum);
   free(t->replicate);
   free(t->replicate_row);
 }

@@ -63,10 +63,11 @@ blica_status table_choose_columns(table *t, char *message) {
     status = table_mark_columns(t, "columns", o->columns, chosen, message);
     for (int k = 0; status == BLICA_OK && k < t->columns; k++)
       if (chosen[k] && t->role[k] >= ROLE_WEIGHT)
-        status = table_fail(message, BLICA_ERR_ARGUMENT,
-                            "%s: --columns names column %d as an item, which holds weights, frequencies or clusters; "
-                            "leave it out of the list",
-                            t->name, k + 1);
+        status = table_fail(
+            message, BLICA_ERR_ARGUMENT,
+            "%s: --columns names column %d as an item, which holds weights, frequencies, clusters or strata; "
+            "leave it out of the list",
+            t->name, k + 1);
     for (int k = 0; status == BLICA_OK && k < t->columns; k++)
       if (!chosen[k] && t->role[k] == ROLE_VALUE) t->role[k] = ROLE_SKIP;
   }

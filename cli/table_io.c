@@ -346,11 +346,13 @@ static blica_status check_counted(const char *path, const table_options *o, char
     return table_fail(message, BLICA_ERR_ARGUMENT,
                       "%s: holds counts, not rows; give %s where the rows are counted (blica count)", path,
                       o->weights ? "--weights" : "--frequencies");
-  if (o->cluster || o->replicate_weights)
+  if (o->cluster || o->strata || o->replicate_weights)
     return table_fail(message, BLICA_ERR_ARGUMENT,
                       "--%s does not change what is counted or fitted; give it to blica assess, whose errors and tests "
                       "it changes",
-                      o->cluster ? "cluster" : "replicate-weights");
+                      o->cluster  ? "cluster"
+                      : o->strata ? "strata"
+                                  : "replicate-weights");
   return BLICA_OK;
 }
 

@@ -46,17 +46,18 @@ typedef struct {
   bool collect;                 /* only the distinct values of each column are wanted */
   const char *name;             /* what messages call the file; NULL: its path */
   const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
-  const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
-  const char *replicate_weights;               /* columns of replicate weights, a list as columns is; NULL: not given */
-  const char *replicate_method;                /* as blica_data_set_replicates has it */
-  bool replicates_known;                       /* by the command; the others refuse them */
-  const char *id;                              /* column of identifiers, which is no item; NULL: not given */
-  table_ids *ids;                              /* gets them; NULL: they are left out */
-  table_labels *labels;                        /* gets them; may be NULL */
-  const char *missing;                         /* --missing VALUE,...: these mean missing too; NULL: not given */
-  const blica_model *model;                    /* whose levels code the columns of the same names; may be NULL */
-  table_header header;                         /* --header yes|no; auto: the first row is a header when it holds text */
-  void (*note)(const char *text, void *user);  /* gets what was chosen (levels, dropped columns); may be NULL */
+  const char *weights, *frequencies;          /* columns NAME|INDEX of attributes of rows; NULL: not given */
+  const char *cluster, *strata;               /* the same */
+  const char *replicate_weights;              /* columns of replicate weights, a list as columns is; NULL: not given */
+  const char *replicate_method;               /* as blica_data_set_replicates has it */
+  bool replicates_known;                      /* by the command; the others refuse them */
+  const char *id;                             /* column of identifiers, which is no item; NULL: not given */
+  table_ids *ids;                             /* gets them; NULL: they are left out */
+  table_labels *labels;                       /* gets them; may be NULL */
+  const char *missing;                        /* --missing VALUE,...: these mean missing too; NULL: not given */
+  const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */
+  table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
+  void (*note)(const char *text, void *user); /* gets what was chosen (levels, dropped columns); may be NULL */
   void *note_user;
 } table_options;
 

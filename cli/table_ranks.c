@@ -59,7 +59,8 @@ static blica_status same_files(const char *path, char *message) {
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
   return !t->npy && !t->survey && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled &&
-         !t->levels && !o->weights && !o->cluster && !o->ids && !t->text.quotes && byte_source_size(t->text.source) > 0;
+         !t->levels && !o->weights && !o->cluster && !o->strata && !o->ids && !t->text.quotes &&
+         byte_source_size(t->text.source) > 0;
 }
 
 /* Leaves the table at this process's lines; *rows is false when it has no lines. */
@@ -137,10 +138,10 @@ static blica_status share_attribute(void *array, size_t bytes, void **out, char 
              : table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
-/* Weights, replicates and clusters, which the first process has read with all rows. t is NULL on the others. */
+/* Weights, replicates, clusters and strata, which the first process has read with all rows. t is NULL on the others. */
 static blica_status share_attributes(const table *t, const char *path, const table_options *options, blica_ctx *ctx,
                                      blica_data *data, char *message) {
-  void *weight = NULL, *cluster = NULL, *replicate = NULL;
+  void *weight = NULL, *cluster = NULL, *stratum = NULL, *replicate = NULL;
   const size_t rows = (size_t)data->rows;
   const blica_comm *comm = communicator();
   int count = t ? t->replicates : 0;
@@ -148,13 +149,15 @@ static blica_status share_attributes(const table *t, const char *path, const tab
     return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   blica_status status = share_attribute(t ? t->weight : NULL, rows * sizeof(double), &weight, message);
   if (status == BLICA_OK) status = share_attribute(t ? t->cluster : NULL, rows * sizeof(int32_t), &cluster, message);
+  if (status == BLICA_OK) status = share_attribute(t ? t->stratum : NULL, rows * sizeof(int32_t), &stratum, message);
   if (status == BLICA_OK)
     status = share_attribute(t ? t->replicate : NULL, rows * (size_t)count * sizeof(double), &replicate, message);
-  if (status == BLICA_OK &&
-      (status = table_set_attributes(options, ctx, weight, count, replicate, cluster, data)) != BLICA_OK)
+  const row_attributes kept = {weight, replicate, count, cluster, stratum};
+  if (status == BLICA_OK && (status = table_set_attributes(options, ctx, &kept, data)) != BLICA_OK)
     library_failed(ctx, path, status, message);
   free(weight);
   free(cluster);
+  free(stratum);
   free(replicate);
   return status;
 }
@@ -175,7 +178,7 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
   if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
     library_failed(ctx, path, status, message);
   if (status == BLICA_OK) (*out)->unordered = options->frequencies != NULL;
-  if (status == BLICA_OK && (options->weights || options->cluster))
+  if (status == BLICA_OK && (options->weights || options->cluster || options->strata))
     status = share_attributes(t, path, options, ctx, *out, message);
   table_close(t);
   if (status != BLICA_OK) {

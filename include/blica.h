@@ -164,6 +164,7 @@ typedef struct {
   int replicates;     /* sets of replicate weights; 0: none */
   double *replicate;  /* [rows,replicates] segment by segment, in the scale of weight */
   double *replicate_factor; /* [replicates] of the squared deviations that are added up to a variance */
+  int32_t *stratum;         /* [rows] segment by segment, ids as given; NULL: each segment is one stratum */
 } blica_data;
 
 /* A table in memory. Fields that are 0 or NULL have the defaults given here. */
@@ -227,6 +228,10 @@ BLICA_API blica_status blica_data_set_replicates(blica_ctx *ctx, blica_data *dat
 /* Says which rows belong together, such as the pupils of a class: ids of at least 0 and less than rows, in input order.
  * A cluster lies in one segment. */
 BLICA_API blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int32_t *cluster /* [rows] */);
+/* Says from which stratum each row was drawn, in input order; call it after blica_data_set_clusters. A cluster lies in
+ * one stratum. The part of a stratum that lies in a segment needs two clusters, or without clusters two rows, which
+ * verbs that take errors from the rows see to. */
+BLICA_API blica_status blica_data_set_strata(blica_ctx *ctx, blica_data *data, const int32_t *stratum /* [rows] */);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
 

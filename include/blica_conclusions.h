@@ -126,6 +126,7 @@ typedef struct {
    * are not normal; NaN with fewer than k + 3 segments. */
   double change_beyond_p;
   int replicates; /* sets of replicate weights, which take the place of draws and give all errors; 0: none */
+  int64_t strata; /* of the segments of the data together; 0: they name none */
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */

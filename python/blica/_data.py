@@ -95,6 +95,7 @@ class Rows(NamedTuple):
     cluster: Any = None
     replicates: Any = None
     method: Optional[str] = None
+    strata: Any = None
 
     def give(self, session: Session, data) -> None:
         """To packed data."""
@@ -109,11 +110,15 @@ class Rows(NamedTuple):
                     raise ValueError(f"replicate_weights has shape {columns.T.shape}; there are {rows} rows, and each needs one value of each replicate")
                 session.call(lib.blica_data_set_replicates, data, ffi.from_buffer("double[]", weight), len(columns),
                              ffi.from_buffer("double[]", columns), encoded(str(self.method)))
-        if self.cluster is not None:
-            labels = np.asarray(self.cluster)
-            _check_length(labels, rows, "cluster")
+        for given, what, take in ((self.cluster, "cluster", lib.blica_data_set_clusters), (self.strata, "strata", lib.blica_data_set_strata)):
+            if given is None:
+                continue
+            labels = np.asarray(given)
+            _check_length(labels, rows, what)
+            if (labels != labels).any() or (labels.dtype == object and any(one is None for one in labels)):
+                raise ValueError(f"{what} has missing values; give rows that belong to none a label of their own")
             number = np.ascontiguousarray(np.unique(labels.astype(str), return_inverse=True)[1].reshape(-1), dtype=np.int32)
-            session.call(lib.blica_data_set_clusters, data, ffi.from_buffer("int32_t[]", number))
+            session.call(take, data, ffi.from_buffer("int32_t[]", number))
 
 
 def _check_length(values: np.ndarray, rows: int, what: str) -> None:
@@ -121,13 +126,15 @@ def _check_length(values: np.ndarray, rows: int, what: str) -> None:
         raise ValueError(f"{what} has shape {values.shape}; there are {rows} rows, and each needs one value")
 
 
-def take_rows(x, segments, sample_weight=None, cluster=None, replicate_weights=None, replicate_method=None) -> Tuple[Any, Any, "Rows"]:
+def take_rows(x, segments, sample_weight=None, cluster=None, replicate_weights=None, replicate_method=None,
+              strata=None) -> Tuple[Any, Any, "Rows"]:
     """X without the columns that are named, the segments, and what is known of the rows."""
     if (replicate_weights is None) != (replicate_method is None) or (replicate_weights is not None and sample_weight is None):
         raise ValueError("replicate_weights, replicate_method and sample_weight, which has the weights that the replicates vary, belong together")
     x, segments = take_segments(x, segments)
     x, sample_weight = take_segments(x, sample_weight, "sample_weight")
     x, cluster = take_segments(x, cluster, "cluster")
+    x, strata = take_segments(x, strata, "strata")
     if isinstance(replicate_weights, (list, tuple)) and replicate_weights and all(isinstance(name, str) for name in replicate_weights):
         columns = []
         for name in replicate_weights:
@@ -136,7 +143,7 @@ def take_rows(x, segments, sample_weight=None, cluster=None, replicate_weights=N
         replicate_weights = np.column_stack(columns)
     if replicate_method is not None and not isinstance(replicate_method, str):
         replicate_method = ",".join(repr(float(factor)) for factor in np.atleast_1d(replicate_method))
-    return x, segments, Rows(sample_weight, cluster, replicate_weights, replicate_method)
+    return x, segments, Rows(sample_weight, cluster, replicate_weights, replicate_method, strata)
 
 
 class FoundLabels(np.ndarray):
@@ -652,14 +659,16 @@ def pack(session: Session, table: Table, segments, order: Optional[List[str]] = 
 
 
 def data_digest(data) -> bytes:
-    """Of packed rows: equal for the same values in the same order, with the same segments, weights, replicates and clusters."""
+    """Of packed rows: equal for the same values in the same order, with the same segments, weights, replicates, clusters and
+    strata."""
     digest = hashlib.blake2b(digest_size=16)
     names = [ffi.string(name) for name in [*data.variables[0:data.n], *data.segments[0:data.u]]]
     digest.update(repr((names, [data.samples[s] for s in range(data.u)], data.unordered, data.segments_found)).encode())
     for s in range(data.u):
         for bits in (data.ones[s], data.present[s]):
             digest.update(ffi.buffer(bits, 8 * data.words[s] * data.n) if bits else b"-")
-    for values, size in ((data.weight, 8 * data.rows), (data.cluster, 4 * data.rows), (data.replicate, 8 * data.rows * data.replicates),
+    for values, size in ((data.weight, 8 * data.rows), (data.cluster, 4 * data.rows), (data.stratum, 4 * data.rows),
+                         (data.replicate, 8 * data.rows * data.replicates),
                          (data.replicate_factor, 8 * data.replicates)):
         digest.update(ffi.buffer(values, size) if values else b"-")
     return digest.digest()

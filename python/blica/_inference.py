@@ -120,7 +120,7 @@ class Assessment:
         noise
     segments_found : whether the segments were found in these rows, so that change cannot be tested
     lag, lag_z, decay, inflation, draws_per_segment : how far rows depend on those before them
-    rows, clusters, block_length : the effective number of rows, and what was taken as one unit (0: single rows)
+    rows, clusters, strata, block_length : the effective number of rows, and what was taken as one unit (0: single rows)
     margins : dict of p, size, item, segment and shift: are the cuts the same in all segments? None where there are none
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
     seed : of the draws
@@ -181,6 +181,7 @@ class Assessment:
     refit_gain: float
     change_beyond_p: float
     replicates: int = 0
+    strata: int = 0
 
     def __post_init__(self) -> None:
         for part in self.__dict__.values():
@@ -242,7 +243,8 @@ def _record(a: Assessment) -> dict:
         "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain,
         "chance_mcs": a.chance_mcs,
         "srmr_unbiased": a.srmr_unbiased, "srmr_interval": a.srmr_interval,
-        "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters, "replicates": a.replicates},
+        "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters, "strata": a.strata,
+                 "replicates": a.replicates},
         "margins": {name: _numbers(value) for name, value in margins.items()},
         "mixing": {name: _numbers(value) for name, value in (
             ("estimate", a.model.mixing), ("se", a.mixing_se), ("se_bootstrap", a.mixing_se_bootstrap), ("low", a.mixing_low),
@@ -259,13 +261,14 @@ def _record(a: Assessment) -> dict:
             for name, value in said.items()}
 
 
-def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, replicate_weights=None, replicate_method=None,
+def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, strata=None, replicate_weights=None, replicate_method=None,
            binarize: Optional[float] = None, missing=None, threads: Optional[int] = None, verbose: Verbose = 0, client=None,
            **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
     X, segments and sample_weight are the rows that the model was fitted to. cluster says which rows belong together, as
     labels or as the name of a column: errors and tests then take clusters as independent. A cluster lies in one segment.
+    strata says from which stratum each cluster or row was drawn: it is compared with those of its stratum and segment alone.
     replicate_weights, an array or frame with a column for each set or the names of columns of X, give errors as official
     surveys publish them, by refits; replicate_method says how they were made: "jk1", "brr", "fay=0.5", or the factors of the
     squared deviations, one number or one for each.
@@ -288,19 +291,20 @@ def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, re
     session = Session(threads, verbose)
     model = _as_model(model)
     if X is None:
-        if options or any(given is not None for given in (segments, sample_weight, cluster, replicate_weights, replicate_method, client)):
+        if options or any(given is not None for given in (segments, sample_weight, cluster, strata, replicate_weights, replicate_method,
+                                                           client)):
             raise ValueError("X is not given, and without it only what the model keeps can be shown; give X and segments, the rows that it "
                              "was fitted to")
         if model.assessment is None:
             raise ValueError("the model keeps no assessment; give X and segments, the rows that it was fitted to")
         return model.assessment
     chosen = _options.make(session, "assess", options)
-    items, labels, rows = take_rows(X, segments, sample_weight, cluster, replicate_weights, replicate_method)
+    items, labels, rows = take_rows(X, segments, sample_weight, cluster, replicate_weights, replicate_method, strata)
     data = pack_for(session, model, table_for(model, items, binarize, missing), labels, rows)
     key = data_digest(data), bytes(ffi.buffer(chosen))
     if model._kept is None or model._kept[0] != key:
         found = (_assessed(session, model, data, chosen) if client is None else
-                 by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster,
+                 by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster, strata=strata,
                             replicate_weights=replicate_weights, replicate_method=replicate_method, binarize=binarize, missing=missing,
                             threads=threads, verbose=verbose, **options))
         model._kept = key, found if client is None else replace(found, model=model)
@@ -312,7 +316,7 @@ def assessed_on(model: Model, X, segments, rows: Rows, threads: Optional[int] = 
     session = Session(threads)
     data = pack_for(session, model, table_for(model, X), segments, rows)
     if model._kept is None or model._kept[0][0] != data_digest(data):
-        return assess(model, X, segments, sample_weight=rows.weight, cluster=rows.cluster, threads=threads)
+        return assess(model, X, segments, sample_weight=rows.weight, cluster=rows.cluster, strata=rows.strata, threads=threads)
     return model._kept[1]
 
 
@@ -336,7 +340,7 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
             "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found),
-        a.draws_planned, a.refit_gain, a.change_beyond_p, a.replicates)
+        a.draws_planned, a.refit_gain, a.change_beyond_p, a.replicates, a.strata)
 
 
 class ItemTest(NamedTuple):
@@ -380,8 +384,8 @@ class Invariance:
                                    for t in worst])
 
 
-def invariance(model, X, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
-               threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Invariance:
+def invariance(model, X, segments=None, *, sample_weight=None, cluster=None, strata=None, binarize: Optional[float] = None,
+               missing=None, threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Invariance:
     """Tests whether each item has the same cuts and loadings in all segments; arguments as in `assess`.
 
     Options
@@ -396,7 +400,7 @@ def invariance(model, X, segments=None, *, sample_weight=None, cluster=None, bin
     session = Session(threads, verbose)
     model = _as_model(model)
     chosen = _options.make(session, "invariance", options)
-    X, segments, rows = take_rows(X, segments, sample_weight, cluster)
+    X, segments, rows = take_rows(X, segments, sample_weight, cluster, strata=strata)
     data = pack_for(session, model, table_for(model, X, binarize, missing), segments, rows)
     r = session.call(lib.blica_invariance, model._pointer, data, chosen, free=lib.blica_invariance_free)
     variables, labels = texts(r.variables, r.n), texts(r.segments, r.u)

@@ -54,11 +54,11 @@ def _write_rows(path: str, table: Table, segments, names: List[str], weight) -> 
     return [f"--{flag}={name}" for flag, name in flags.items() if (flag, name) != ("segment-column", "segment")]
 
 
-def report(model, X=None, path="report.html", segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None,
-           missing=None, figures: Optional[str] = None) -> None:
+def report(model, X=None, path="report.html", segments=None, *, sample_weight=None, cluster=None, strata=None,
+           binarize: Optional[float] = None, missing=None, figures: Optional[str] = None) -> None:
     """Writes a page of HTML about a model, with the program `blica`; with X, also how it fits the data.
 
-    X, segments, sample_weight and cluster are those of the fit, or None; errors are those that the model keeps of `assess`, which
+    X, segments, sample_weight, cluster and strata are those of the fit, or None; errors are those that the model keeps of `assess`, which
     is called if it was not yet. Of a fitted BinaryICA with segment_column, X has that column. figures names a folder for the
     figures as SVG.
     """
@@ -68,7 +68,7 @@ def report(model, X=None, path="report.html", segments=None, *, sample_weight=No
         held.save(arguments[0])
         found = held.assessment
         if X is not None:
-            X, segments, rows = take_rows(X, segments, sample_weight, cluster)
+            X, segments, rows = take_rows(X, segments, sample_weight, cluster, strata=strata)
             if hasattr(model, "_split"):
                 table, segments = model._split(X, segments, reset=False)
             else:

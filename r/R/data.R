@@ -229,17 +229,20 @@ segment_ids <- function(segment, rows) {
   list(id = match(text, labels) - 1L, labels = labels)
 }
 
-pack <- function(context, code, segment, weights = NULL, cluster = NULL, replicates = NULL, method = NULL) {
+pack <- function(context, code, segment, weights = NULL, cluster = NULL, strata = NULL, replicates = NULL, method = NULL) {
   data <- pack_values(context, code, segment)
   if (is.null(replicates) != is.null(method) || (!is.null(replicates) && is.null(weights)))
     stop("replicate_weights, replicate_method and weights, which the replicates vary, belong together", call. = FALSE)
   found <- any(attr(segment, "searched"))
-  if (is.null(weights) && is.null(cluster) && !found) return(data)
+  if (is.null(weights) && is.null(cluster) && is.null(strata) && !found) return(data)
   check_length <- function(v, what) if (!is.null(v) && length(v) != nrow(code$x))
     stop(what, " has ", length(v), " values; there are ", nrow(code$x), " rows, and each needs one", call. = FALSE)
   check_length(weights, "weights")
   check_length(cluster, "cluster")
-  if (anyNA(cluster)) stop("cluster has missing values; give rows that belong to none a cluster of their own", call. = FALSE)
+  check_length(strata, "strata")
+  for (what in c("cluster", "strata"))
+    if (anyNA(get(what))) stop(what, " has missing values; give rows that belong to none a label of their own", call. = FALSE)
+  number <- function(label) if (!is.null(label)) match(label, unique(label)) - 1L
   if (!is.null(replicates)) {
     replicates <- as.matrix(replicates)
     if (nrow(replicates) != nrow(code$x))
@@ -247,8 +250,7 @@ pack <- function(context, code, segment, weights = NULL, cluster = NULL, replica
     storage.mode(replicates) <- "double"
     if (!is.character(method)) method <- paste(sprintf("%.17g", method), collapse = ",")
   }
-  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L,
-        replicates, method, found)
+  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), number(cluster), number(strata), replicates, method, found)
 }
 
 pack_values <- function(context, code, segment) {

@@ -1,24 +1,25 @@
 # From an estimate to a conclusion: errors, angles, change, fit, and the number of sources.
 
 # The rows that a model was fitted to, packed; or those that are given.
-rows_of <- function(ctx, model, x, segment, weights = NULL, cluster = NULL, replicates = NULL, method = NULL) {
-  if (!is.null(x)) return(pack(ctx, encode_for(model, x), segment, weights, cluster, replicates, method))
+rows_of <- function(ctx, model, x, segment, weights = NULL, ...) {
+  if (!is.null(x)) return(pack(ctx, encode_for(model, x), segment, weights, ...))
   kept <- kept_rows(model, "x and segment")
-  pack(ctx, kept$code, kept$segment, if (is.null(weights)) kept$weights else weights, cluster, replicates, method)
+  pack(ctx, kept$code, kept$segment, if (is.null(weights)) kept$weights else weights, ...)
 }
 
-blica_invariance <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, threads = 0, verbose = FALSE) {
+blica_invariance <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, strata = NULL, threads = 0,
+                             verbose = FALSE) {
   ctx <- context(threads, verbose)
   pointer <- model_pointer(model)
-  found <- .Call(C_invariance, ctx, pointer, rows_of(ctx, model, x, segment, weights, cluster), spell_options(list(...)))
+  found <- .Call(C_invariance, ctx, pointer, rows_of(ctx, model, x, segment, weights, cluster, strata), spell_options(list(...)))
   found$kind <- factor(found$kind, c("cuts", "loadings"))
   as.data.frame(found, stringsAsFactors = FALSE)
 }
 
-blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, replicate_weights = NULL,
-                         replicate_method = NULL, threads = 0, verbose = FALSE) {
+blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, strata = NULL,
+                         replicate_weights = NULL, replicate_method = NULL, threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
-  data <- rows_of(ctx, model, x, segment, weights, cluster, replicate_weights, replicate_method)
+  data <- rows_of(ctx, model, x, segment, weights, cluster, strata, replicate_weights, replicate_method)
   options <- spell_options(list(...))
   rows <- .Call(C_data_digest, data)
   if (!identical(model$kept$of, c(model$json, rows, sort(options)))) {
@@ -54,7 +55,8 @@ assess_rows <- function(ctx, model, data, options) {
   for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
   names(a$verdict) <- names(a$answers) <- c("design", "change", "fit", "axes")
   names(a$optimum) <- c("distance", "refit_mcs", "refit_gain")
-  names(a$rows) <- c("lag", "inflation", "draws_per_segment", "lag_z", "decay", "number", "clusters", "block_length", "replicates")
+  names(a$rows) <- c("lag", "inflation", "draws_per_segment", "lag_z", "decay", "number", "clusters", "block_length", "replicates",
+                     "strata")
   names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high", "srmr_unbiased", "srmr_low", "srmr_high")
   if (!is.null(a$margins)) a$margins <- data.frame(p = a$margins[1], size = a$margins[2], item = model$variables[a$margins[4]],
                                                    segment = model$segments[a$margins[5]], shift = a$margins[3])

@@ -1,7 +1,8 @@
 # The page of the program about a model, with what is kept of its assessment.
 
 # Rows go through a file, with the levels as the model writes them.
-blica_report <- function(model, file = "report.html", x = NULL, segment = NULL, weights = NULL, cluster = NULL) {
+blica_report <- function(model, file = "report.html", x = NULL, segment = NULL, weights = NULL, cluster = NULL,
+                         strata = NULL) {
   program <- Sys.which("blica")
   if (program == "")
     stop("the program blica writes reports and is not on the path; install it (Debian: blica), or save the model by blica_save() ",
@@ -15,7 +16,7 @@ blica_report <- function(model, file = "report.html", x = NULL, segment = NULL, 
   if (is.null(x)) segment <- model$data$segment
   if (is.null(x) && is.null(weights)) weights <- model$data$weights
   rows <- if (!is.null(code)) write_rows(file.path(folder, "data.csv"), model, code, segment, weights)
-  found <- if (is.null(code)) kept_assessment(model) else assessed_on(model, code, segment, weights, cluster)
+  found <- if (is.null(code)) kept_assessment(model) else assessed_on(model, code, segment, weights = weights, cluster = cluster, strata = strata)
   if (!is.null(found)) rows <- c(rows, "--assessment", write_assessment(file.path(folder, "assessment.json"), found))
   said <- suppressWarnings(system2(program, shQuote(c("report", saved, rows, "--out", path.expand(file), "--quiet")), stdout = TRUE, stderr = TRUE))
   if (!is.null(attr(said, "status"))) stop(paste(said, collapse = "\n"), call. = FALSE)
@@ -23,10 +24,10 @@ blica_report <- function(model, file = "report.html", x = NULL, segment = NULL, 
 }
 
 # What the model keeps, if these are its rows, with any options; else by the usual ones. NULL where the program says why not.
-assessed_on <- function(model, code, segment, weights, cluster) {
+assessed_on <- function(model, code, segment, ...) {
   kept <- kept_assessment(model)
-  if (!is.null(kept) && identical(model$kept$of[[2]], .Call(C_data_digest, pack(context(), code, segment, weights, cluster)))) return(kept)
-  tryCatch(blica_assess(model, code, segment, weights = weights, cluster = cluster), blica_error = function(e) NULL)
+  if (!is.null(kept) && identical(model$kept$of[[2]], .Call(C_data_digest, pack(context(), code, segment, ...)))) return(kept)
+  tryCatch(blica_assess(model, code, segment, ...), blica_error = function(e) NULL)
 }
 
 # The file and the options that name its columns.
@@ -80,7 +81,7 @@ write_assessment <- function(path, a) {
     fields(a$fit, c("srmr", "srmr_unbiased", "m2", "df", "m2_p", "rmsea2")),
     srmr_interval = numbers(a$fit[c("srmr_low", "srmr_high")]), rmsea2_interval = numbers(a$fit[c("rmsea2_low", "rmsea2_high")]),
     change = object(p = number(a$change_p), beyond_means_p = number(a$change_beyond_p), fields(a$rows, c("lag", "lag_z", "decay", "inflation", "draws_per_segment"))),
-    rows = object(fields(a$rows, c("number", "clusters", "block_length", "replicates"))), margins = margins,
+    rows = object(fields(a$rows, c("number", "clusters", "strata", "block_length", "replicates"))), margins = margins,
     verdict = object(vapply(a$answers, text, "")), sentences = list_of(text(a$verdict)),
     columns = each(angle_degrees = number(a$angle), angle_bound_degrees = number(a$angle_bound), change_p = number(a$source_change_p),
                    stability = number(stability)),

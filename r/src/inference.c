@@ -56,9 +56,10 @@ static void add_errors(list_builder *b, const blica_assessment *a) {
   list_add(b, "stability", r_doubles(a->stability, k));
 }
 
-/* Weights, clusters and replicate weights of packed rows, each of which may be NULL, and whether segments were found in
- * them. Returns data. */
-SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster, SEXP replicates, SEXP method, SEXP found) {
+/* Weights, clusters, strata and replicate weights of packed rows, each of which may be NULL, and whether segments were
+ * found in them. Returns data. */
+SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster, SEXP strata, SEXP replicates, SEXP method,
+                      SEXP found) {
   session *s = session_of(context);
   if (!Rf_isNull(replicates))
     finish(s, blica_data_set_replicates(s->ctx, data_of(data), REAL(weights), Rf_ncols(replicates), REAL(replicates),
@@ -66,6 +67,7 @@ SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster, SEXP 
   else if (!Rf_isNull(weights))
     finish(s, blica_data_set_weights(s->ctx, data_of(data), REAL(weights)));
   if (!Rf_isNull(cluster)) finish(s, blica_data_set_clusters(s->ctx, data_of(data), INTEGER(cluster)));
+  if (!Rf_isNull(strata)) finish(s, blica_data_set_strata(s->ctx, data_of(data), INTEGER(strata)));
   data_of(data)->segments_found = Rf_asLogical(found) == TRUE;
   return data;
 }
@@ -119,8 +121,8 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   for (int q = 0; q < BLICA_QUESTIONS; q++)
     verdict[q] = a->verdict[q], answers[q] = (char *)blica_answer_name(a->answer[q]);
   const double optimum[] = {a->distance, a->refit_mcs, a->refit_gain};
-  const double rows[] = {a->lag,  a->inflation,        a->draws_per_segment,    a->lag_z,     a->decay,
-                         a->rows, (double)a->clusters, (double)a->block_length, a->replicates};
+  const double rows[] = {a->lag,  a->inflation,        a->draws_per_segment,    a->lag_z,      a->decay,
+                         a->rows, (double)a->clusters, (double)a->block_length, a->replicates, (double)a->strata};
   const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
                         a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased, a->srmr_low, a->srmr_high};
   const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};

@@ -13,7 +13,7 @@
   X(simulate, 2) X(simulate_rows, 3) X(tetrachoric, 2) X(polychoric, 3) X(acm, 3) X(polyserial, 4) X(mvn, 10) \
   X(compare, 3) X(identify, 2) X(identify_count, 5) \
   X(loglik, 4) X(sources, 4) X(segment, 3) X(fitted, 2) X(assess, 4) X(select, 3) \
-  X(set_rows, 7) X(set_labels, 3) X(invariance, 4)
+  X(set_rows, 8) X(set_labels, 3) X(invariance, 4)
 /* clang-format on */
 
 #define DECLARE(name, arguments) extern SEXP blica_r_##name();

@@ -315,8 +315,8 @@ static uint64_t mix_texts(uint64_t hash, char **texts, int count) {
   return hash;
 }
 
-/* A digest as text: equal for the same values in the same order, with the same segments, weights, replicates and
- * clusters. */
+/* A digest as text: equal for the same values in the same order, with the same segments, weights, replicates,
+ * clusters and strata. */
 SEXP blica_r_data_digest(SEXP pointer) {
   const blica_data *data = data_of(pointer);
   uint64_t hash = mix_texts(mix_texts(0, data->variables, data->n), data->segments, data->u);
@@ -329,6 +329,7 @@ SEXP blica_r_data_digest(SEXP pointer) {
   hash = mix_doubles(hash, data->replicate, data->rows * data->replicates);
   hash = mix_doubles(hash, data->replicate_factor, data->replicates);
   for (int64_t r = 0; r < data->rows; r++) hash = mix(hash, data->cluster ? (uint64_t)data->cluster[r] : UINT64_MAX);
+  for (int64_t r = 0; r < data->rows; r++) hash = mix(hash, data->stratum ? (uint64_t)data->stratum[r] : UINT64_MAX);
   char text[17];
   snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
   return Rf_mkString(text);

@@ -289,6 +289,7 @@ void blica_data_free(blica_data *data) {
   bl_free(data->row_segment);
   bl_free(data->weight);
   bl_free(data->cluster);
+  bl_free(data->stratum);
   bl_free(data->replicate);
   bl_free(data->replicate_factor);
   bl_free(data);

@@ -43,7 +43,7 @@ blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 /* The first missing value of a segment: all rows before were present. */
 blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 
-/* Fails when rows have weights, or clusters where those would count, naming who does not know them. */
+/* Fails when rows have weights, or clusters or strata where those would count, naming who does not know them. */
 blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters);
 /* The value of column i in row `row` of segment s: 0, 1 or BLICA_MISSING. */
 static inline int8_t bl_data_value(const blica_data *data, int s, int i, int64_t row) {

@@ -1,9 +1,10 @@
-/* row_attributes.c - what is known of rows beside their values: sampling weights, their replicates, and clusters.
+/* row_attributes.c - what is known of rows beside their values: sampling weights, their replicates, clusters and
+ * strata.
  *
  * Weights are scaled within each segment to add up to Kish's effective number of rows, (sum w)^2 / sum w^2 (Kish,
  * Survey Sampling, 1965): weighted counts then weigh as much as that many rows. They are rounded to multiples of 2^-24.
- * Weights that are equal within each segment are the same as none, and so are clusters of single rows; neither is
- * kept. */
+ * Weights that are equal within each segment are the same as none, and so are clusters of single rows and strata of
+ * whole segments; none of them is kept. */
 #include <math.h>
 #include <string.h>
 
@@ -152,9 +153,11 @@ blica_status blica_data_set_replicates(blica_ctx *ctx, blica_data *data, const d
 /* ---- who knows of them ---- */
 
 blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters) {
-  if (!data->weight && !(clusters && data->cluster)) return BLICA_OK;
+  if (!data->weight && !(clusters && (data->cluster || data->stratum))) return BLICA_OK;
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s does not know %s of rows; leave them out", who,
-                 data->weight ? "weights" : "clusters");
+                 data->weight    ? "weights"
+                 : data->cluster ? "clusters"
+                                 : "strata");
 }
 
 const double *bl_data_weights(const blica_data *data, int s) {
@@ -173,6 +176,9 @@ double bl_data_rows(const blica_data *data, int s) {
 
 blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int32_t *cluster) {
   BL_NEED(ctx, data, cluster);
+  if (data->stratum)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "clusters are given after strata, which they must lie in; give them before");
   BL_OWNED int64_t *place = NULL, *first = NULL;
   BL_OWNED int32_t *number = NULL, *sorted = NULL;
   int32_t count = 0;
@@ -200,5 +206,31 @@ blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int
   }
   bl_free(data->cluster);
   data->cluster = count < data->rows ? bl_take(&sorted) : NULL;
+  return BLICA_OK;
+}
+
+blica_status blica_data_set_strata(blica_ctx *ctx, blica_data *data, const int32_t *stratum) {
+  BL_NEED(ctx, data, stratum);
+  BL_OWNED int64_t *place = NULL, *first = NULL;
+  BL_OWNED int32_t *sorted = NULL;
+  bool several = false;
+  MUST(find_places(ctx, data, &place));
+  MUST(bl_alloc(ctx, (size_t)data->rows, &first)); /* [cluster] one more than its first row */
+  MUST(bl_alloc(ctx, (size_t)data->rows, &sorted));
+  for (int64_t r = 0; r < data->rows; r++) {
+    int64_t *one = &first[data->cluster ? data->cluster[place[r]] : r];
+    if (*one == 0) *one = r + 1;
+    if (stratum[r] != stratum[*one - 1])
+      return bl_fail(
+          ctx, BLICA_ERR_DATA,
+          "rows %lld and %lld are of one cluster but of different strata; a cluster must lie in one stratum: "
+          "number clusters anew in each stratum, or give the clusters that were drawn",
+          (long long)*one, (long long)r + 1);
+    sorted[place[r]] = stratum[r];
+  }
+  for (int64_t s = 0, at = 0; s < data->u; at += data->samples[s++])
+    for (int64_t r = 1; r < data->samples[s]; r++) several |= sorted[at + r] != sorted[at];
+  bl_free(data->stratum);
+  data->stratum = several ? bl_take(&sorted) : NULL;
   return BLICA_OK;
 }

@@ -387,9 +387,9 @@ static int64_t block_length(const bl_rows *rows, double decay) {
   return (int64_t)fmax(2, fmin(ceil(best), floor(total / rows->u / 5)));
 }
 
-/* Rows that depend on those before them become blocks, unless the data have clusters. */
+/* Rows that depend on those before them become blocks, unless the data have clusters or strata. */
 static blica_status take_blocks(blica_ctx *ctx, int64_t given, bl_rows *rows, blica_assessment *a) {
-  if (rows->cluster) return BLICA_OK;
+  if (rows->cluster || rows->stratum) return BLICA_OK;
   const bool dependent = a->inflation > 1;
   if (given > 0) a->block_length = given;
   if (!given && dependent) a->block_length = block_length(rows, a->decay);
@@ -424,7 +424,8 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   a->segments_found = data->segments_found || noted(model);
   for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
   if (rows->cluster) a->clusters = rows->unit_of[rows->u];
-  if (options->block_length > 1 && !rows->cluster) TRY(bl_rows_block(ctx, rows, options->block_length));
+  for (int s = 0; rows->stratum && s < model->u; s++) a->strata += bl_strata(rows, s);
+  if (options->block_length > 1 && !rows->unit_first) TRY(bl_rows_block(ctx, rows, options->block_length));
   TRY(judge_design(ctx, model, a));
   TRY(compare_refit(ctx, model, rows, counts, a));
   const bool fitted = a->distance <= bl_verdict_distance;

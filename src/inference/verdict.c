@@ -78,8 +78,11 @@ static void answer_change(blica_assessment *a) {
   else if (a->block_length > 1)
     snprintf(rows, sizeof rows, " Blocks of %lld adjacent rows count as independent.", (long long)a->block_length);
   else if (a->clusters > 0)
-    snprintf(rows, sizeof rows, " %lld clusters count as independent%s.", (long long)a->clusters,
-             a->clusters < CLUSTERS_LEAST ? ", which are too few for a test to rely on" : "");
+    snprintf(rows, sizeof rows, " %lld clusters count as independent%s%s.", (long long)a->clusters,
+             a->strata > 0 ? " within their strata" : "",
+             a->clusters - a->strata < CLUSTERS_LEAST ? ", which are too few for a test to rely on" : "");
+  else if (a->strata > 0)
+    snprintf(rows, sizeof rows, " Rows count as independent within %lld strata.", (long long)a->strata);
   if (a->k == 1 && a->segments_found)
     SAY(a, BLICA_CHANGE, BLICA_YES, "Change: one source needs no change of variances.");
   else if (a->segments_found)

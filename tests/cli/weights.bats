@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Columns that say something of rows: --weights, --replicate-weights, --frequencies, --cluster
+# Columns that say something of rows: --weights, --replicate-weights, --frequencies, --cluster, --strata
 load helpers
 
 setup_file() {
@@ -92,6 +92,55 @@ P
     run_code 0 count "$file" --segment-column last --frequencies 1 --weights 8 --out b.npz
     /usr/bin/python3 -c 'import numpy as np; assert (np.load("a.npz")["n11"] == np.load("b.npz")["n11"]).all()'
   done
+}
+
+@test "strata: one is none, several change errors and tests, bad ones are refused" {
+  cd "$BATS_FILE_TMPDIR"
+  run_code 0 fit d/data.csv --sources 2 --out m.json
+  cd "$BATS_TEST_TMPDIR"
+  # clusters of 4 rows, 30 in a segment; a stratum that is the first item, one that is all, one that a cluster crosses, one that is
+  # a cluster alone
+  awk -F, -v OFS=, 'NR == 1 { print $0, "half", "all", "crossed", "lone"; next }
+    { print $0, int(NR / 4) % 2, 1, NR % 2, $11 == "c3-80" ? 2 : 1 }' "$BATS_FILE_TMPDIR/f.csv" > f.csv
+  numbers() { jq -c '[.mixing, .change.p, .m2_p, .margins, .thresholds_se]' <<< "$out"; }
+  shown() { run_code 0 assess "$BATS_FILE_TMPDIR/m.json" f.csv $items --bootstrap 20 --json "$@"; }
+  shown --cluster class
+  plain=$(numbers)
+  shown --cluster class --strata all
+  [ "$(numbers)" = "$plain" ] && [ "$(jq .rows.strata <<< "$out")" = 0 ]
+  shown --cluster class --strata half
+  [ "$(numbers)" != "$plain" ] && [ "$(jq .rows.strata <<< "$out")" = 20 ]
+  jq -r '.sentences[1]' <<< "$out" | grep -q "3[0-9][0-9] clusters count as independent within their strata."
+  same=$(numbers)
+  shown --cluster class --strata half --threads 3
+  [ "$(numbers)" = "$same" ]
+  shown --strata half --weights w
+  jq -r '.sentences[1]' <<< "$out" | grep -q "Rows count as independent within 20 strata."
+  run_code 0 invariance "$BATS_FILE_TMPDIR/m.json" f.csv $items --cluster class --json
+  first=$out
+  run_code 0 invariance "$BATS_FILE_TMPDIR/m.json" f.csv $items --cluster class --strata half --json
+  [ "$out" != "$first" ]
+  run_code 3 assess "$BATS_FILE_TMPDIR/m.json" f.csv --cluster class --strata crossed $items --out x.json
+  says "are of one cluster but of different strata; a cluster must lie in one stratum"
+  run_code 3 assess "$BATS_FILE_TMPDIR/m.json" f.csv --cluster class --strata lone $items --out x.json
+  says "is of a cluster that is alone in its stratum there"
+  sed '9s/,[^,]*$/,NA/' f.csv > bad.csv
+  run_code 3 assess "$BATS_FILE_TMPDIR/m.json" bad.csv --strata lone $items --out x.json
+  says "bad.csv, row 8: its stratum (--strata lone) is 'NA'; each row is of one stratum"
+  run_code 2 assess "$BATS_FILE_TMPDIR/m.json" f.csv --strata x1 $items --out x.json
+  says "as an item"
+  run_code 2 assess "$BATS_FILE_TMPDIR/m.json" f.csv --strata segment $items --out x.json
+  says "holds the segments"
+  run_code 2 fit f.csv --strata half $items --sources 2 --out x.json
+  says "give it to blica assess"
+  run_code 2 loglik "$BATS_FILE_TMPDIR/m.json" f.csv --strata half $items
+  says "no effect"
+  run_code 2 sources "$BATS_FILE_TMPDIR/m.json" f.csv --strata half $items --out x.csv
+  says "--strata has no effect"
+  run_code 2 select f.csv --strata half $items
+  says "does not know strata"
+  run_code 2 correlate f.csv --strata half $items --out x.csv
+  only_files bad.csv f.csv
 }
 
 @test "bad weights, frequencies and clusters are refused, and nothing is written" {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Standard errors of thresholds beside R: with sampling weights, clusters and both those of survey's svymean (and of a probit
-# regression by sandwich's vcovCL), and with replicate weights of four kinds those of survey's svrepdesign. The commands of the
+# regression by sandwich's vcovCL), with strata those of svymean, and with replicate weights of four kinds those of survey's svrepdesign. The commands of the
 # page Surveys print what it shows.
 export OPENBLAS_NUM_THREADS=1
 for package in survey sandwich psychTools; do
@@ -20,7 +20,7 @@ segment <- sample(letters[1:u], psus * size, TRUE) # replicates: people of one u
 z <- matrix(rnorm(length(psu) * 2), ncol = 2) * exp(0.5 * matrix(rnorm(2 * u), u)[match(segment, letters), ]) + matrix(rnorm(2 * psus), psus)[psu, ]
 x <- 1L * (z %*% matrix(rnorm(2 * n), 2) + rnorm(n * length(psu)) > 0)
 colnames(x) <- paste0("x", 1:n)
-d <- data.frame(x, segment, psu, stratum = (psu + 1) %/% 2, class = paste(psu, segment), w = exp(rnorm(length(psu), 0, 0.6)))
+d <- data.frame(x, segment, psu, stratum = (psu + 1) %/% 2, region = psu %% 7, class = paste(psu, segment), w = exp(rnorm(length(psu), 0, 0.6)))
 
 errors <- function(rows, ...) { # [u,n]
   write.csv(rows, "d.csv", row.names = FALSE, quote = FALSE)
@@ -44,21 +44,24 @@ survey_errors <- function(design, order) {
   })))
   matrix(SE(withReplicates(design, thresholds)), ncol = n)
 }
-for (how in c("weights", "clusters", "both")) {
-  flags <- c(if (how != "clusters") "--weights w", if (how != "weights") "--cluster class")
+for (how in c("weights", "clusters", "both", "strata and weights", "strata, clusters and weights")) {
+  weighted <- grepl("weights|both", how); clustered <- grepl("clusters|both", how); stratified <- grepl("strata", how)
+  flags <- c(if (weighted) "--weights w", if (clustered) "--cluster class", if (stratified) "--strata region")
   own <- errors(d, flags)
   theirs <- t(sapply(own$order, function(s) {
     part <- d[d$segment == s, ]
-    design <- svydesign(if (how == "weights") ~1 else ~class, weights = if (how == "clusters") rep(1, nrow(part)) else ~w, data = part)
+    design <- svydesign(if (clustered) ~class else ~1, strata = if (stratified) ~region, weights = if (weighted) ~w else rep(1, nrow(part)),
+                        data = part, nest = TRUE)
     found <- svymean(as.formula(paste("~", paste(colnames(x), collapse = "+"))), design)
     of_mean(coef(found), SE(found))
   }))
   near(paste("svymean,", how), own$se, theirs)
+  if (stratified) next # sandwich does not know strata
   theirs <- t(sapply(own$order, function(s) sapply(colnames(x), function(item) {
     part <- d[d$segment == s, ]
-    part$weight <- if (how == "clusters") 1 else part$w
+    part$weight <- if (weighted) part$w else 1
     fit <- suppressWarnings(glm(reformulate("1", item), binomial("probit"), part, weights = weight))
-    sqrt(vcovCL(fit, cluster = if (how == "weights") seq_len(nrow(part)) else part$class, type = "HC0"))
+    sqrt(vcovCL(fit, cluster = if (clustered) part$class else seq_len(nrow(part)), type = "HC0"))
   })))
   near(paste("vcovCL of a probit regression,", how), own$se, theirs)
 }

@@ -81,6 +81,20 @@ def test_clusters_widen_errors(drawn):
     assert 1.7 < np.median(ratio) < 2.3
 
 
+def test_strata_are_known(drawn):
+    """One stratum for all is none, to the last bit; strata by the answers to an item leave only what varies within them."""
+    X, segments = np.asarray(drawn.X), np.asarray(drawn.segments)
+    model = blica.fit(X, segments, sources=2)
+    plain, one, item = (blica.assess(model, X, segments, bootstrap=0, strata=h) for h in (None, np.full(len(X), "all"), X[:, 0]))
+    assert (one.mixing_se == plain.mixing_se).all() and (one.strata, item.strata) == (0, 2 * len(model.segments))
+    assert (item.threshold_se[:, 0] < 1e-6 * plain.threshold_se[:, 0]).all() and (item.threshold_se[:, 1] > 0.8 * plain.threshold_se[:, 1]).all()
+    assert blica.invariance(model, X, segments, strata=X[:, 0]).items != blica.invariance(model, X, segments).items
+    with pytest.raises(ValueError, match="different strata"):
+        blica.assess(model, X, segments, cluster=np.unique(segments, return_inverse=True)[1], strata=X[:, 0])
+    with pytest.raises(ValueError, match="strata has missing values"):
+        blica.assess(model, X, segments, strata=np.where(np.arange(len(X)) == 3, np.nan, 1.0))
+
+
 def test_replicate_weights_are_refits(drawn):
     """Balanced half samples: each replicate is a fit to rows that occur twice or not at all."""
     X, segments = np.asarray(drawn.X), np.asarray(drawn.segments)

@@ -45,6 +45,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_cut_numbers(c, 1, none, none, none));
   REFUSED(blica_data_set_weights(c, none, none));
   REFUSED(blica_data_set_clusters(c, none, none));
+  REFUSED(blica_data_set_strata(c, none, none));
   REFUSED(blica_data_set_replicates(c, none, none, 2, none, none));
   REFUSED(blica_pack(c, none, none));
   REFUSED(blica_pack(c, &(blica_table){.rows = 1, .n = 2}, none));

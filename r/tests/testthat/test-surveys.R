@@ -25,6 +25,18 @@ test_that("clusters widen errors", {
   expect_error(blica_assess(model, cluster = rep(1, length(person))), "of one cluster but of the segments")
 })
 
+test_that("strata leave what varies within them", {
+  model <- blica(x, segment, k = 2)
+  plain <- blica_assess(model, bootstrap = 0)
+  expect_identical(blica_assess(model, bootstrap = 0, strata = rep("all", nrow(x)))$mixing_se, plain$mixing_se)
+  item <- blica_assess(model, bootstrap = 0, strata = x[, 1])
+  expect_identical(item$rows[["strata"]], 2 * length(model$segments))
+  expect_true(all(item$threshold_se[1, ] < 1e-6 * plain$threshold_se[1, ]))
+  expect_false(identical(blica_invariance(model, strata = x[, 1]), blica_invariance(model)))
+  expect_error(blica_assess(model, cluster = match(segment, unique(segment)), strata = x[, 1]), "different strata")
+  expect_error(blica_assess(model, strata = 1:2), "strata has 2 values")
+})
+
 test_that("an item that differs is named", {
   here <- which(segment == segment[length(segment)])
   x[here[c(TRUE, FALSE)], 3] <- 1L

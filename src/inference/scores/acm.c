@@ -198,6 +198,9 @@ blica_status blica_acm(blica_ctx *ctx, const blica_data *data, const blica_cor *
                    "segment %d of correlations of %d columns in %d segments; the data have %d columns and %d segments",
                    s, cor->planes, cor->u, data->n, data->u);
   bl_poll_reset(ctx);
+  if (data->stratum)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "the covariance of correlations does not know strata of rows; leave them out");
   MUST(bl_rows_of(ctx, data, &rows));
   if (fabs(rows->size[s] - cor->samples[s]) > 1e-6 * cor->samples[s] && rows->complete)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "segment '%s' has %g rows, and its correlations are those of %g",

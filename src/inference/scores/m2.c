@@ -130,10 +130,13 @@ static void gather(job *b, int s, int taken) {
   }
 }
 
-/* The factor count / (count - 1) by which the spread of the units of segment s around their own mean is too small. */
+/* The factor count / (count - 1) by which the spread of the units of segment s around their own mean is too small; 1
+ * with strata, whose contrasts are counted. */
 static double around_mean(const job *b, int s, double *count) {
   int64_t first;
   *count = b->rows->unit_first ? (double)bl_units(b->rows, s, &first) : b->rows->size[s];
+  if (b->rows->peers) *count -= (double)bl_strata(b->rows, s);
+  if (b->rows->peers) return 1;
   return *count > 1 ? *count / (*count - 1) : 1;
 }
 
@@ -145,11 +148,11 @@ static void add_residuals(job *b, int s) {
   int64_t at = 0;
   for (int count; (count = bl_units_read(&b->units, s, &at)) > 0;)
     for (int c = 0; c < count; c++) {
-      const double *psi = b->units.psi + b->units.q * (size_t)c, t = b->units.times[c];
-      for (size_t q = 0; q < b->count; q++) e[q] += t * psi[q], v[q] += t * psi[q] * psi[q];
+      const double *psi = b->units.psi + b->units.q * (size_t)c, t = b->units.times[c], adds = b->units.adds[c];
+      for (size_t q = 0; q < b->count; q++) e[q] += adds * psi[q], v[q] += t * psi[q] * psi[q];
     }
   const double more = around_mean(b, s, &units);
-  for (size_t q = 0; q < b->count; q++) v[q] = fmax(0, v[q] - e[q] * e[q] / rows) * more;
+  for (size_t q = 0; q < b->count && !b->rows->peers; q++) v[q] = fmax(0, v[q] - e[q] * e[q] / rows) * more;
 }
 
 /* Residuals, weights, H and g. */
@@ -205,6 +208,7 @@ static int take_sample(job *b, int s, int most) {
   for (int count; (count = bl_units_read(&b->units, s, &at)) > 0;)
     for (int c = 0; c < count; c++) {
       const double *psi = b->units.psi + b->units.q * (size_t)c;
+      if (!(b->units.times[c] > 0)) continue;
       for (size_t q = 0; q < b->count; q++)
         b->y[q + b->count * (size_t)taken] = root * (psi[q] - b->units.size[c] * e[q] / rows);
       b->times[taken++] = b->units.times[c];

@@ -3,7 +3,11 @@
  * The influence of a cluster is the sum over its rows. Without clusters equal rows are one unit that is there several
  * times: with weights w of its rows the unit has size sum w^2 / sum w and is there (sum w)^2 / sum w^2 times, so that
  * sums and products are those of the single rows. Sums run in a fixed order: the same bits for any number of threads.
- */
+ *
+ * Strata: with z_j what the units of a stratum of m have, sum (z_j - mean z)(z_j - mean z)' m / (m - 1), as in survey's
+ * svyrecvar. In place of the units the m - 1 contrasts c_j = (z_j - mean of z_1 .. z_j-1) ((j - 1) / j m / (m - 1))^1/2
+ * (Helmert's) are read, which have that sum of squares and add nothing to sums, and their total, which adds no
+ * squares. */
 #include "inference/scores/row_scores.h"
 
 #include <math.h>
@@ -15,9 +19,10 @@
 blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
                            bl_units_reader *r) {
   *r = (bl_units_reader){.influence = influence, .rows = rows, .q = influence->statistics, .step = 1};
-  MUST(bl_alloc_for(ctx, owner, bl_mul(BL_BATCH + 1, r->q), &r->psi));
+  MUST(bl_alloc_for(ctx, owner, bl_mul(BL_BATCH + 2, r->q), &r->psi));
   MUST(bl_alloc_for(ctx, owner, BL_BATCH, &r->times));
-  return bl_alloc_for(ctx, owner, BL_BATCH, &r->size);
+  MUST(bl_alloc_for(ctx, owner, BL_BATCH, &r->adds));
+  return bl_alloc_for(ctx, owner, BL_BATCH + 1, &r->size);
 }
 
 static const int8_t *levels_of(const bl_rows *rows, int64_t pattern) {
@@ -39,9 +44,44 @@ static double read_unit(const bl_units_reader *r, int64_t unit, double *psi) {
   return size;
 }
 
+/* bl_units_read with strata: reads units until the batch has no room for two more. The sum of the stratum so far is
+ * behind psi and size. */
+static int read_contrasts(const bl_units_reader *r, int s, int64_t *at) {
+  const bl_rows *rows = r->rows;
+  const int q = (int)r->q;
+  double *sum = r->psi + r->q * (BL_BATCH + 1), *size = r->size + BL_BATCH;
+  int64_t first;
+  int count = 0;
+  for (const int64_t all = bl_units(rows, s, &first); *at < all && count < BL_BATCH - 1; ++*at) {
+    const int64_t unit = first + *at, *peers = rows->peers + 2 * unit;
+    const double j = (double)(unit - peers[0]), m = (double)(peers[1] - peers[0]),
+                 own = sqrt(j / (j + 1) * m / (m - 1));
+    double *psi = r->psi + r->q * (size_t)count;
+    const double rows_of = read_unit(r, unit, psi);
+    if (j == 0) {
+      memcpy(sum, psi, r->q * sizeof *sum);
+      *size = rows_of;
+      continue;
+    }
+    for (int i = 0; i < q; i++) {
+      const double z = psi[i];
+      psi[i] = own * (z - sum[i] / j), sum[i] += z;
+    }
+    r->size[count] = own * (rows_of - *size / j), *size += rows_of;
+    r->adds[count] = 0, r->times[count] = 1;
+    count += *at % r->step == 0;
+    if (unit + 1 < peers[1]) continue;
+    memcpy(r->psi + r->q * (size_t)count, sum, r->q * sizeof *sum);
+    r->size[count] = *size, r->adds[count] = 1, r->times[count] = 0;
+    count++;
+  }
+  return count;
+}
+
 int bl_units_read(const bl_units_reader *r, int s, int64_t *at) {
   const bl_rows *rows = r->rows;
   int64_t first = rows->first[s], last = rows->first[s + 1];
+  if (rows->peers) return read_contrasts(r, s, at);
   if (rows->unit_first) last = bl_units(rows, s, &first) + first;
   const int64_t left = (last - first - *at + r->step - 1) / r->step;
   const int count = left < BL_BATCH ? (int)left : BL_BATCH;
@@ -49,12 +89,13 @@ int bl_units_read(const bl_units_reader *r, int s, int64_t *at) {
     const int64_t unit = first + *at + c * r->step;
     double *psi = r->psi + r->q * (size_t)c;
     if (rows->unit_first) {
-      r->times[c] = 1, r->size[c] = read_unit(r, unit, psi);
+      r->adds[c] = r->times[c] = 1, r->size[c] = read_unit(r, unit, psi);
       continue;
     }
     const double weight = rows->weight[unit], square = rows->square[unit];
     bl_influence_row(r->influence, levels_of(rows, unit), psi);
-    r->size[c] = weight > 0 ? square / weight : 0, r->times[c] = square > 0 ? weight * weight / square : 0;
+    r->size[c] = weight > 0 ? square / weight : 0;
+    r->adds[c] = r->times[c] = square > 0 ? weight * weight / square : 0;
     if (r->size[c] != 1) bl_dscal((int)r->q, r->size[c], psi, 1);
   }
   *at += count * r->step;
@@ -77,7 +118,7 @@ void bl_score_sums_clear(size_t m, bl_score_sums *sums) {
 void bl_score_sums_add(const bl_units_reader *r, int count, size_t m, double *score, bl_score_sums *sums) {
   for (int c = 0; c < count; c++) {
     double *one = score + m * (size_t)c;
-    bl_daxpy((int)m, r->times[c], one, 1, sums->sum, 1);
+    bl_daxpy((int)m, r->adds[c], one, 1, sums->sum, 1);
     bl_daxpy((int)m, r->times[c] * r->size[c], one, 1, sums->sized, 1);
     sums->units += r->times[c] * r->size[c] * r->size[c];
     if (r->times[c] != 1) bl_dscal((int)m, sqrt(r->times[c]), one, 1);
@@ -94,6 +135,7 @@ void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums) {
 double bl_units_few(const bl_rows *rows, int s) {
   int64_t first;
   const double units = (double)bl_units(rows, s, &first);
+  if (rows->peers) return 1;
   return units > 1 ? units / (units - 1) : 1;
 }
 

@@ -11,9 +11,12 @@ enum { BL_BATCH = 128 }; /* units that are read at a time */
 typedef struct {
   const bl_influence *influence; /* of the segment */
   const bl_rows *rows;
-  size_t q;                   /* statistics of a unit */
-  int64_t step;               /* every step-th unit is read; 1: all */
-  double *psi, *times, *size; /* [q,BL_BATCH] of a unit, [BL_BATCH] how often it is there, and its rows */
+  size_t q;      /* statistics of a unit */
+  int64_t step;  /* every step-th unit is read; 1: all */
+  double *psi;   /* [q,BL_BATCH] of a unit */
+  double *size;  /* [BL_BATCH] its rows */
+  double *adds;  /* [BL_BATCH] how often it is there in sums, */
+  double *times; /* [BL_BATCH] and in sums of squares. With strata these differ (row_scores.c) */
 } bl_units_reader;
 
 /* Workspace, freed with `owner`. */
@@ -42,7 +45,8 @@ void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums);
 /* covariance [planes,planes,u] <- that of the thresholds t [planes,u] of the rows, by their units. */
 blica_status bl_threshold_covariance(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, const double *t,
                                      double *covariance);
-/* units / (units - 1) of segment s, by which sums of squared scores of clusters or blocks are too small. */
+/* units / (units - 1) of segment s, by which sums of squared scores of clusters or blocks are too small; 1 with strata,
+ * whose scores are multiplied by that of their stratum. */
 double bl_units_few(const bl_rows *rows, int s);
 
 /* ---- dependence.c: do rows depend on those before them in the data? ---- */

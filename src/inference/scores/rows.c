@@ -129,6 +129,7 @@ static void take_order(const bl_patterns *patterns, const blica_data *data, cons
       const double w = data->weight ? data->weight[from] : 1;
       if (rows->row_weight) rows->row_weight[to] = w;
       if (rows->cluster && data->cluster) rows->cluster[to] = data->cluster[from];
+      if (rows->stratum && data->stratum) rows->stratum[to] = data->stratum[from];
       rows->row[to++] = p;
       rows->weight[p] += w, rows->square[p] += w * w, rows->size[segment[t]] += w;
       for (int c = 0; c < rows->replicates; c++)
@@ -164,26 +165,47 @@ blica_status bl_rows_block(blica_ctx *ctx, bl_rows *rows, int64_t length) {
 }
 
 typedef struct {
-  int32_t cluster;
-  int64_t place, pattern;
+  int32_t stratum;
+  int64_t cluster, place, pattern;
   double weight;
-} clustered_row;
+} sampled_row;
 
 static int by_cluster(const void *a, const void *b) {
-  const clustered_row *x = a, *y = b;
+  const sampled_row *x = a, *y = b;
+  if (x->stratum != y->stratum) return x->stratum < y->stratum ? -1 : 1;
   if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
   return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Sorts the rows of each segment by cluster; clusters are the units. */
+/* Sets the peers of the units of segment s, whose rows are in list. */
+static blica_status take_strata(blica_ctx *ctx, bl_rows *rows, int s, const sampled_row *list) {
+  for (int64_t first = rows->unit_of[s], after; first < rows->unit_of[s + 1]; first = after) {
+    const sampled_row *row = &list[rows->unit_first[first]];
+    for (after = first; after < rows->unit_of[s + 1]; after++)
+      if (list[rows->unit_first[after]].stratum != row->stratum) break;
+    if (after == first + 1)
+      return bl_fail(
+          ctx, BLICA_ERR_DATA,
+          "segment '%s': its row %lld is of a %s that is alone in its stratum there, so that nothing shows how "
+          "such %s vary; join that stratum with one that is like it, or the segment with another",
+          rows->segments[s], (long long)(row->place - rows->row_first[s]) + 1, rows->cluster ? "cluster" : "row",
+          rows->cluster ? "clusters" : "rows");
+    for (int64_t unit = first; unit < after; unit++) rows->peers[2 * unit] = first, rows->peers[2 * unit + 1] = after;
+  }
+  return BLICA_OK;
+}
+
+/* Sorts the rows of each segment by stratum and cluster; clusters are the units. */
 static blica_status take_clusters(blica_ctx *ctx, bl_rows *rows) {
-  BL_OWNED clustered_row *list = NULL;
+  BL_OWNED sampled_row *list = NULL;
   int64_t count = 0;
-  if (!rows->cluster) return BLICA_OK;
+  if (!rows->cluster && !rows->stratum) return BLICA_OK;
+  if (rows->stratum) MUST(bl_alloc_for(ctx, rows, 2 * (size_t)rows->row_first[rows->u], &rows->peers));
   MUST(bl_alloc(ctx, (size_t)rows->row_first[rows->u] + 1, &list));
   MUST(make_units(ctx, rows));
   for (int64_t r = 0; r < rows->row_first[rows->u]; r++)
-    list[r] = (clustered_row){rows->cluster[r], r, rows->row[r], bl_row_weight(rows, r)};
+    list[r] = (sampled_row){rows->stratum ? rows->stratum[r] : 0, rows->cluster ? rows->cluster[r] : r, r, rows->row[r],
+                            bl_row_weight(rows, r)};
   for (int s = 0; s < rows->u; s++) {
     qsort(list + rows->row_first[s], (size_t)rows->total[s], sizeof *list, by_cluster);
     rows->unit_of[s + 1] = count;
@@ -194,6 +216,7 @@ static blica_status take_clusters(blica_ctx *ctx, bl_rows *rows) {
     }
   }
   rows->unit_first[count] = rows->row_first[rows->u];
+  for (int s = 0; rows->stratum && s < rows->u; s++) MUST(take_strata(ctx, rows, s, list));
   return BLICA_OK;
 }
 
@@ -283,6 +306,7 @@ static blica_status fill(blica_ctx *ctx, const blica_model *model, const blica_d
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->size));
   if (data->weight) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row_weight));
   if (data->cluster) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->cluster));
+  if (data->stratum) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->stratum));
   rows->replicates = data->replicates, rows->replicate_factor = data->replicate_factor;
   if (data->replicates)
     MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)data->replicates), &rows->replicate));
@@ -436,6 +460,14 @@ int64_t bl_units(const bl_rows *rows, int s, int64_t *first) {
   return rows->unit_first ? rows->unit_of[s + 1] - *first : rows->total[s];
 }
 
+int64_t bl_strata(const bl_rows *rows, int s) {
+  int64_t first, strata = 0;
+  const int64_t after = bl_units(rows, s, &first) + first;
+  if (!rows->peers) return after > first;
+  for (int64_t unit = first; unit < after; unit = rows->peers[2 * unit + 1]) strata++;
+  return strata;
+}
+
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight) {
   memset(weight, 0, (size_t)rows->count * sizeof *weight);
   for (int s = 0; s < rows->u; s++) {
@@ -443,9 +475,12 @@ void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weig
     int64_t first, from, to;
     const int64_t count = bl_units(rows, s, &first);
     for (int64_t i = 0; i < count; i++) {
-      const int64_t drawn = (int64_t)(bl_rng_uniform(&rng) * (double)count);
-      bl_unit_rows(rows, first + (drawn < count ? drawn : count - 1), &from, &to);
-      for (int64_t r = from; r < to; r++) weight[rows->row[r]] += bl_row_weight(rows, r);
+      const int64_t *peers = rows->peers ? rows->peers + 2 * (first + i) : (int64_t[]){first, first + count};
+      const int64_t of = peers[1] - peers[0], drawn = (int64_t)(bl_rng_uniform(&rng) * (double)of);
+      if (rows->peers && first + i == peers[0]) continue; /* one is drawn less */
+      const double more = rows->peers ? (double)of / (double)(of - 1) : 1;
+      bl_unit_rows(rows, peers[0] + (drawn < of ? drawn : of - 1), &from, &to);
+      for (int64_t r = from; r < to; r++) weight[rows->row[r]] += more * bl_row_weight(rows, r);
     }
   }
 }

@@ -29,9 +29,12 @@ typedef struct {
   int64_t *row_first;  /* [u+1] segment s has the rows row_first[s] .. row_first[s+1]-1 */
   double *row_weight;  /* [row_first[u]] NULL: all are 1 */
   int32_t *cluster;    /* [row_first[u]] NULL: the data have no clusters */
+  int32_t *stratum;    /* [row_first[u]] as they are read; NULL: each segment is one stratum */
   int64_t *unit_first; /* [unit_of[u]+1] units are runs of rows, such as clusters, that are independent of each other;
                           NULL: each row is one */
   int64_t *unit_of;    /* [u+1] segment s has the units unit_of[s] .. unit_of[s+1]-1 */
+  int64_t *peers;      /* [2,units] the first unit of the stratum of a unit, and the first after it, at least two; units
+                          of a stratum follow one another. NULL: each segment is one stratum */
   int replicates;      /* sets of replicate weights; 0: none */
   double *replicate;   /* [count,replicates] sums of them, as weight */
   const double *replicate_factor; /* [replicates] the data's */
@@ -81,12 +84,15 @@ void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_co
 /* Counts of one segment, "all", with the rows of all. */
 blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out);
 
-/* Makes runs of about `length` adjacent rows of a segment the units. */
+/* Makes runs of about `length` adjacent rows of a segment the units; the rows have neither clusters nor strata. */
 blica_status bl_rows_block(blica_ctx *ctx, bl_rows *rows, int64_t length);
 /* The number of units of segment s, which begin at *first. */
 int64_t bl_units(const bl_rows *rows, int s, int64_t *first);
+/* The number of strata of segment s. */
+int64_t bl_strata(const bl_rows *rows, int s);
 
-/* Bootstrap draw number `draw`: each segment's units drawn with replacement. Stream (seed, draw, segment). */
+/* Bootstrap draw number `draw`: each segment's units drawn with replacement. Of a stratum with m units m - 1 are drawn,
+ * which weigh m / (m - 1) times as much (Rao and Wu, JASA 83, 1988). Stream (seed, draw, segment). */
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight);
 
 /* A copy of the counts with columns and segments in the order of the model. Fails with BLICA_ERR_DATA, naming the

@@ -156,6 +156,38 @@ static void clusters_are_numbered(void **state) {
   blica_data_free(d);
 }
 
+static void refused(blica_status, const char *);
+
+/* As they are given, in the order of the segments; strata of whole segments are none. */
+static void strata_are_kept(void **state) {
+  (void)state;
+  sample s;
+  draw(6, 0, &s);
+  blica_data *d = pack(&s, ROWS);
+  int32_t stratum[ROWS], cluster[ROWS];
+  for (int r = 0; r < ROWS; r++) stratum[r] = -r % 5, cluster[r] = r % 10 + 10 * s.segment[r];
+  assert_int_equal(blica_data_set_strata(ctx, d, stratum), BLICA_OK);
+  int64_t at = 0;
+  for (int t = 0; t < U; t++)
+    for (int r = 0; r < ROWS; r++)
+      if (s.segment[r] == t) assert_int_equal(d->stratum[at++], stratum[r]);
+  refused(blica_data_set_clusters(ctx, d, cluster), "give them before");
+  for (int r = 0; r < ROWS; r++) stratum[r] = s.segment[r];
+  assert_int_equal(blica_data_set_strata(ctx, d, stratum), BLICA_OK);
+  assert_null(d->stratum);
+  assert_int_equal(blica_data_set_clusters(ctx, d, cluster), BLICA_OK);
+  for (int r = 0; r < ROWS; r++) stratum[r] = cluster[r] % 5;
+  assert_int_equal(blica_data_set_strata(ctx, d, stratum), BLICA_OK);
+  assert_non_null(d->stratum);
+  int other = 1;
+  while (cluster[other] != cluster[0]) other++;
+  char text[80];
+  stratum[other]++;
+  snprintf(text, sizeof text, "rows 1 and %d are of one cluster but of different strata", other + 1);
+  refused(blica_data_set_strata(ctx, d, stratum), text);
+  blica_data_free(d);
+}
+
 static void refused(blica_status status, const char *text) {
   assert_int_not_equal(status, BLICA_OK);
   if (!strstr(blica_message(ctx), text)) fail_msg("'%s' lacks '%s'", blica_message(ctx), text);
@@ -254,10 +286,10 @@ static void bad_replicates_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(replicates_are_scaled),      cmocka_unit_test(bad_replicates_are_refused),
-      cmocka_unit_test(weights_are_scaled),         cmocka_unit_test(weighted_counts_are_those_of_a_loop),
-      cmocka_unit_test(equal_weights_are_none),     cmocka_unit_test(clusters_are_numbered),
-      cmocka_unit_test(bad_attributes_are_refused),
+      cmocka_unit_test(replicates_are_scaled),  cmocka_unit_test(bad_replicates_are_refused),
+      cmocka_unit_test(weights_are_scaled),     cmocka_unit_test(weighted_counts_are_those_of_a_loop),
+      cmocka_unit_test(equal_weights_are_none), cmocka_unit_test(clusters_are_numbered),
+      cmocka_unit_test(strata_are_kept),        cmocka_unit_test(bad_attributes_are_refused),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -20,8 +20,9 @@ static void near(double found, double wanted, double tolerance) {
 
 enum { N = 4, U = 3, ROWS = 60, PAIRS = 6 };
 
-/* Random levels, a fifth of them missing. */
-static bl_rows *random_rows(void) {
+/* Random levels, a fifth of them missing; with strata of 13, 22 and 25 rows in each segment, each of three clusters if
+ * so wanted. */
+static bl_rows *random_rows(bool strata, bool clusters) {
   const int levels[N] = {2, 3, 4, 2};
   blica_packer *packer;
   blica_data *data;
@@ -43,6 +44,14 @@ static bl_rows *random_rows(void) {
     assert_int_equal(blica_pack_rows(ctx, packer, 1, x, &id), BLICA_OK);
   }
   assert_int_equal(blica_pack_end(ctx, packer, &data), BLICA_OK);
+  int32_t stratum[U * ROWS], cluster[U * ROWS];
+  for (int r = 0; r < U * ROWS; r++) {
+    const int place = r / U, h = place * 7 % ROWS;
+    stratum[r] = h < 13 ? 5 : h < 35 ? -2 : 9;
+    cluster[r] = ROWS * (r % U) + (stratum[r] + 2) * 2 + h % 3;
+  }
+  if (clusters) assert_int_equal(blica_data_set_clusters(ctx, data, cluster), BLICA_OK);
+  if (strata) assert_int_equal(blica_data_set_strata(ctx, data, stratum), BLICA_OK);
   assert_int_equal(bl_rows_of(ctx, data, &rows), BLICA_OK);
   blica_data_free(data);
   return rows;
@@ -53,7 +62,7 @@ static bl_rows *random_rows(void) {
 static void sums_are_scores_of_tables(void **state) {
   (void)state;
   for (int way = 0; way < 3; way++) { /* rows, weighted rows, blocks */
-    bl_rows *rows = random_rows();
+    bl_rows *rows = random_rows(false, false);
     blica_counts *counts;
     bl_pooled *pooled;
     bl_influence *influence;
@@ -93,6 +102,102 @@ static void sums_are_scores_of_tables(void **state) {
     blica_counts_free(counts);
     bl_rows_free(rows);
   }
+}
+
+/* Reads all units of a segment: their influences [q,count] with sizes; returns how many. */
+static int read_all(const bl_units_reader *units, int s, double *psi, double *size, double *adds, double *times) {
+  int all = 0;
+  int64_t at = 0;
+  for (int count; (count = bl_units_read(units, s, &at)) > 0; all += count) {
+    memcpy(psi + units->q * (size_t)all, units->psi, units->q * (size_t)count * sizeof *psi);
+    for (int c = 0; c < count; c++)
+      size[all + c] = units->size[c], adds[all + c] = units->adds[c], times[all + c] = units->times[c];
+  }
+  return all;
+}
+
+/* What is read of strata has the sums of their units, and the squares around the means of the strata times
+ * m / (m - 1), of sizes too; of every second unit there are half as many. */
+static void strata_are_centred(void **state) {
+  (void)state;
+  static double psi[2][64 * ROWS], size[2][ROWS], adds[2][ROWS], times[2][ROWS];
+  for (int clusters = 0; clusters < 2; clusters++) {
+    bl_rows *rows = random_rows(true, clusters);
+    blica_counts *counts;
+    bl_pooled *pooled;
+    bl_influence *influence;
+    bl_units_reader units;
+    assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
+    bl_rows_count(rows, rows->weight, counts);
+    assert_int_equal(bl_pooled_make(ctx, N, U, rows->coding, true, &pooled), BLICA_OK);
+    bl_pooled_fit(counts, pooled);
+    assert_int_equal(bl_influence_make(ctx, N, rows->coding, BL_SCALES, &influence), BLICA_OK);
+    assert_int_equal(bl_units_make(ctx, influence, influence, rows, &units), BLICA_OK);
+    assert_true(units.q <= 64);
+    for (int s = 0; s < U; s++) {
+      int64_t first;
+      bl_influence_describe(counts, s, pooled->rho, pooled->t + rows->planes * s, NULL, influence);
+      const int all = read_all(&units, s, psi[0], size[0], adds[0], times[0]);
+      int64_t *peers = rows->peers;
+      rows->peers = NULL; /* the units themselves */
+      const int plain = read_all(&units, s, psi[1], size[1], adds[1], times[1]);
+      rows->peers = peers;
+      assert_int_equal(all, plain);
+      assert_int_equal(all, bl_units(rows, s, &first));
+      assert_int_equal(bl_strata(rows, s), 3);
+      for (size_t i = 0; i <= units.q; i++) { /* the last are the sizes */
+#define VALUE(w, c) (i < units.q ? psi[w][i + units.q * (size_t)(c)] : size[w][c])
+        double sum = 0, square = 0, wanted_sum = 0, wanted = 0;
+        for (int c = 0; c < all; c++) {
+          sum += adds[0][c] * VALUE(0, c), square += times[0][c] * VALUE(0, c) * VALUE(0, c);
+          wanted_sum += VALUE(1, c);
+        }
+        for (int64_t h = first; h < first + all; h = peers[2 * h + 1]) {
+          const double m = (double)(peers[2 * h + 1] - h);
+          double mean = 0;
+          for (int64_t c = h; c < peers[2 * h + 1]; c++) mean += VALUE(1, c - first) / m;
+          for (int64_t c = h; c < peers[2 * h + 1]; c++) wanted += pow(VALUE(1, c - first) - mean, 2) * m / (m - 1);
+        }
+#undef VALUE
+        near(sum, wanted_sum, 1e-9 * (1 + fabs(wanted_sum)));
+        near(square, wanted, 1e-9 * (1 + wanted));
+      }
+      units.step = 2;
+      const int half = read_all(&units, s, psi[1], size[1], adds[1], times[1]);
+      double taken = 0;
+      for (int c = 0; c < half; c++) taken += times[1][c];
+      units.step = 1;
+      assert_true(fabs(taken - (all - 3) / 2.0) <= 1.5);
+    }
+    bl_free(influence), bl_free(pooled);
+    blica_counts_free(counts);
+    bl_rows_free(rows);
+  }
+}
+
+/* Of the m clusters of a stratum m - 1 are drawn, which weigh m / (m - 1): each counts once on average, with the
+ * variance of that. */
+static void strata_are_drawn_apart(void **state) {
+  (void)state;
+  enum { DRAWS = 4000 };
+  bl_rows *rows = random_rows(true, true), *plain = random_rows(false, true);
+  double weight[U * ROWS], mean = 0, square = 0;
+  const double m = (double)(rows->peers[1] - rows->peers[0]);
+  int64_t own = -1; /* a pattern that the first cluster has once, and no other */
+  assert_int_equal(m, 3);
+  for (int64_t r = 0; r < rows->unit_first[1]; r++)
+    if (rows->weight[rows->row[r]] == 1) own = rows->row[r];
+  assert_true(own >= 0 && rows->count <= U * ROWS);
+  for (int d = 0; d < DRAWS; d++) {
+    bl_rows_draw(rows, 3, d, weight);
+    const double one = weight[own];
+    near(one * (m - 1) / m, round(one * (m - 1) / m), 1e-12);
+    mean += one / DRAWS, square += one * one / DRAWS;
+  }
+  near(mean, 1, 0.06);
+  near(square - mean * mean, m * m / (m - 1) * (1 / m) * (1 - 1 / m), 0.1);
+  assert_null(plain->peers);
+  bl_rows_free(rows), bl_rows_free(plain);
 }
 
 static void centring_is_that_of_single_scores(void **state) {
@@ -164,9 +269,10 @@ static void fewer_directions_begin_from_zero(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_scores_of_tables),
-                                     cmocka_unit_test(centring_is_that_of_single_scores),
-                                     cmocka_unit_test(fewer_directions_begin_from_zero), cmocka_unit_test(lags_by_hand),
-                                     cmocka_unit_test(autoregressions_are_found)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_are_scores_of_tables),        cmocka_unit_test(strata_are_centred),
+      cmocka_unit_test(strata_are_drawn_apart),           cmocka_unit_test(centring_is_that_of_single_scores),
+      cmocka_unit_test(fewer_directions_begin_from_zero), cmocka_unit_test(lags_by_hand),
+      cmocka_unit_test(autoregressions_are_found)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
