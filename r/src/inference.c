@@ -132,7 +132,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "segments_found", Rf_ScalarLogical(a->segments_found));
   list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
   list_add(&b, "optimum", r_doubles(optimum, 3));
-  list_add(&b, "rows", r_doubles(rows, 9));
+  list_add(&b, "rows", r_doubles(rows, 10));
   if (a->margin_item >= 0) list_add(&b, "margins", r_doubles(margins, 5));
   list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));
   list_add(&b, "angle", r_doubles(a->angle, a->k));
