@@ -100,6 +100,15 @@ blica_realloc_fn bl_hook(const blica_ctx *ctx, void **user);
   static inline void bl_auto_##type(type **object) {                                                                   \
     type##_free(*object);                                                                                              \
   }
+BL_AUTO_FREE(blica_check)
+BL_AUTO_FREE(blica_coding)
+BL_AUTO_FREE(blica_cor)
+BL_AUTO_FREE(blica_counts)
+BL_AUTO_FREE(blica_data)
+BL_AUTO_FREE(blica_model)
+BL_AUTO_FREE(blica_packer)
+/* The same for a struct: BL_CLEAN(bl_intern_clear) bl_intern names = {0}; */
+#define BL_CLEAN(release) __attribute__((cleanup(release)))
 void bl_free_owned(void *variable); /* frees what the pointer variable at this address points to */
 void *bl_take(void *variable);      /* the same, but returns it; the variable becomes NULL: *out = bl_take(&a) */
 
@@ -107,9 +116,9 @@ void *bl_take(void *variable);      /* the same, but returns it; the variable be
 size_t bl_mul(size_t a, size_t b);
 
 blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out); /* a copy, to be freed with bl_free */
-/* Copies of all; free with bl_free_texts. */
+blica_status bl_copy_text_for(blica_ctx *ctx, void *owner, const char *text, char **out); /* the same, owned by owner */
+/* Copies of all; bl_free of the list frees them too. */
 blica_status bl_copy_texts(blica_ctx *ctx, int count, const char *const *texts, char ***out);
-void bl_free_texts(char **texts, int count); /* frees all; NULL is fine */
 /* Names prefix1, prefix2, ... */
 blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char ***out);
 

@@ -50,31 +50,27 @@ int32_t bl_intern_find(const bl_intern *names, const char *text, size_t length) 
 }
 
 blica_status bl_intern_add(blica_ctx *ctx, bl_intern *names, const char *text, size_t length, int32_t *id) {
-  blica_status status;
+  BL_OWNED char *copy = NULL;
   *id = bl_intern_find(names, text, length);
   if (*id >= 0) return BLICA_OK;
-  if (names->count == INT32_MAX) FAIL(ctx, BLICA_ERR_MEMORY, "more than %d different names", INT32_MAX);
-  TRY(make_room(ctx, names));
+  if (names->count == INT32_MAX) return bl_fail(ctx, BLICA_ERR_MEMORY, "more than %d different names", INT32_MAX);
+  MUST(make_room(ctx, names));
   uint64_t hash = bl_hash(names->key, text, length);
-  char *copy;
-  TRY(bl_alloc(ctx, length + 1, &copy));
+  MUST(bl_alloc(ctx, length + 1, &copy));
   memcpy(copy, text, length);
-  if (!bl_is_utf8(copy)) {
-    status = bl_fail(ctx, BLICA_ERR_DATA,
-                     "the name '%.80s' is not UTF-8 text; convert the file, as by iconv -f LATIN1 -t UTF-8", copy);
-    bl_free(copy);
-    goto done;
-  }
-  names->texts[names->count] = copy;
+  if (!bl_is_utf8(copy))
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the name '%.80s' is not UTF-8 text; convert the file, as by iconv -f LATIN1 -t UTF-8", copy);
+  names->texts[names->count] = bl_take(&copy);
   names->hashes[names->count] = hash;
   names->slots[probe(names, hash, text, length)] = names->count + 1;
   *id = names->count++;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 void bl_intern_clear(bl_intern *names) {
-  bl_free_texts(names->texts, names->count);
+  for (int32_t i = 0; i < names->count; i++) bl_free(names->texts[i]);
+  bl_free(names->texts);
   bl_free(names->hashes);
   bl_free(names->slots);
   memset(names, 0, sizeof *names);

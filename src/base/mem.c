@@ -78,43 +78,36 @@ void bl_free_owned(void *variable) {
 
 blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out) {
   size_t length = strlen(text) + 1;
-  blica_status status = bl_alloc(ctx, length, out);
-  if (status == BLICA_OK) memcpy(*out, text, length);
-  return status;
+  MUST(bl_alloc(ctx, length, out));
+  memcpy(*out, text, length);
+  return BLICA_OK;
+}
+
+blica_status bl_copy_text_for(blica_ctx *ctx, void *owner, const char *text, char **out) {
+  size_t length = strlen(text) + 1;
+  MUST(bl_alloc_for(ctx, owner, length, out));
+  memcpy(*out, text, length);
+  return BLICA_OK;
 }
 
 blica_status bl_copy_texts(blica_ctx *ctx, int count, const char *const *texts, char ***out) {
-  blica_status status;
+  BL_OWNED char **list = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, (size_t)count, out));
-  for (int i = 0; i < count; i++) TRY(bl_copy_text(ctx, texts[i], &(*out)[i]));
-done:
-  if (status != BLICA_OK) {
-    bl_free_texts(*out, count);
-    *out = NULL;
-  }
-  return status;
+  MUST(bl_alloc(ctx, (size_t)count, &list));
+  for (int i = 0; i < count; i++) MUST(bl_copy_text_for(ctx, list, texts[i], &list[i]));
+  *out = bl_take(&list);
+  return BLICA_OK;
 }
 
 blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char ***out) {
-  blica_status status;
+  BL_OWNED char **list = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, (size_t)count, out));
+  MUST(bl_alloc(ctx, (size_t)count, &list));
   for (int i = 0; i < count; i++) {
     char text[64];
     snprintf(text, sizeof text, "%s%d", prefix, i + 1);
-    TRY(bl_copy_text(ctx, text, &(*out)[i]));
+    MUST(bl_copy_text_for(ctx, list, text, &list[i]));
   }
-done:
-  if (status != BLICA_OK) {
-    bl_free_texts(*out, count);
-    *out = NULL;
-  }
-  return status;
-}
-
-void bl_free_texts(char **texts, int count) {
-  if (!texts) return;
-  for (int i = 0; i < count; i++) bl_free(texts[i]);
-  bl_free(texts);
+  *out = bl_take(&list);
+  return BLICA_OK;
 }

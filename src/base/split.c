@@ -164,9 +164,9 @@ static void take_stop_requests(blica_ctx *ctx, const bl_split *split, const size
 /* Sends the places of this rank and the branches of its sums to all ranks, and receives theirs. */
 static blica_status swap_messages(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list,
                                   const bl_places *sum) {
-  blica_status status = BLICA_OK;
-  size_t *count = NULL, *offset, total = 0;
-  TRY(bl_alloc(ctx, 2 * (size_t)split->size, &count));
+  BL_OWNED size_t *count = NULL;
+  size_t *offset, total = 0;
+  MUST(bl_alloc(ctx, 2 * (size_t)split->size, &count));
   offset = count + split->size;
   for (int r = 0; r < split->size; r++) {
     size_t items = (size_t)(split->bound[r + 1] - split->bound[r]);
@@ -179,18 +179,16 @@ static blica_status swap_messages(blica_ctx *ctx, bl_split *split, int lists, co
   if (total > split->buffer_size) {
     bl_free(split->buffer);
     split->buffer = NULL, split->buffer_size = 0;
-    TRY(bl_alloc(ctx, total, &split->buffer));
+    MUST(bl_alloc(ctx, total, &split->buffer));
     split->buffer_size = total;
   }
   move(split, split->rank, lists, list, sum, split->buffer + offset[split->rank], false);
   split->buffer[offset[split->rank] + count[split->rank] - 1] = ctx->stop_request;
-  if (ctx->comm.gather(split->buffer, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
+  if (ctx->comm.gather(split->buffer, count, offset, ctx->comm.user) != 0) MUST(lost(ctx));
   for (int r = 0; r < split->size; r++)
     if (r != split->rank) move(split, r, lists, list, sum, split->buffer + offset[r], true);
   take_stop_requests(ctx, split, count, offset);
-done:
-  bl_free(count);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_split_exchange(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list,
@@ -298,13 +296,9 @@ int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadli
 
 blica_status bl_split_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list) {
-  blica_status status, made;
-  bl_split split = {0};
-  TRY(bl_split_make(ctx, count, &split));
-  made = bl_agree(ctx, bl_parallel_children(ctx, split.first, split.last, stage, task, user));
-  if (made == BLICA_OK || made == BLICA_ERR_INTERRUPTED) TRY(bl_split_exchange(ctx, &split, lists, list, NULL));
-  status = made;
-done:
-  bl_split_free(&split);
-  return status;
+  BL_CLEAN(bl_split_free) bl_split split = {0};
+  MUST(bl_split_make(ctx, count, &split));
+  const blica_status made = bl_agree(ctx, bl_parallel_children(ctx, split.first, split.last, stage, task, user));
+  if (made == BLICA_OK || made == BLICA_ERR_INTERRUPTED) MUST(bl_split_exchange(ctx, &split, lists, list, NULL));
+  return made;
 }

@@ -9,31 +9,28 @@
 
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            bool errors, blica_cor **out) {
-  blica_status status = BLICA_OK;
-  blica_cor *cor = NULL;
+  BL_AUTO(blica_cor) *cor = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &cor));
+  MUST(bl_alloc(ctx, 1, &cor));
   cor->n = cor->planes = n;
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
   size_t tables = bl_mul((size_t)u, (size_t)cor->pairs), columns = bl_mul((size_t)n, (size_t)u);
-  TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
-  TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
-  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->samples));
-  TRY(bl_alloc_for(ctx, cor, tables, &cor->rho));
-  if (errors) TRY(bl_alloc_for(ctx, cor, tables, &cor->se));
-  TRY(bl_alloc_for(ctx, cor, tables, &cor->flags));
-  TRY(bl_alloc(ctx, columns, &cor->thresholds));
-  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->shift));
-  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_min));
-  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_max));
+  MUST(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
+  MUST(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
+  MUST(bl_alloc_for(ctx, cor, (size_t)u, &cor->samples));
+  MUST(bl_alloc_for(ctx, cor, tables, &cor->rho));
+  if (errors) MUST(bl_alloc_for(ctx, cor, tables, &cor->se));
+  MUST(bl_alloc_for(ctx, cor, tables, &cor->flags));
+  MUST(bl_alloc(ctx, columns, &cor->thresholds));
+  MUST(bl_alloc_for(ctx, cor, (size_t)u, &cor->shift));
+  MUST(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_min));
+  MUST(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_max));
   memcpy(cor->samples, samples, (size_t)u * sizeof *samples);
   for (int s = 0; s < u; s++) cor->eigen_min[s] = cor->eigen_max[s] = NAN;
-  *out = cor;
-done:
-  if (status != BLICA_OK) blica_cor_free(cor);
-  return status;
+  *out = bl_take(&cor);
+  return BLICA_OK;
 }
 
 blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *coding) {
@@ -54,17 +51,16 @@ static blica_status copy_doubles(blica_ctx *ctx, void *owner, const double *from
 }
 
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) {
-  blica_status status = BLICA_OK;
-  blica_cor *copy = NULL;
+  BL_AUTO(blica_cor) *copy = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
-  TRY(bl_cor_create(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, &copy));
-  TRY(bl_coding_copy(ctx, cor->coding, &coding));
-  if (coding) TRY(bl_cor_set_coding(ctx, copy, coding));
+  MUST(bl_cor_create(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, &copy));
+  MUST(bl_coding_copy(ctx, cor->coding, &coding));
+  if (coding) MUST(bl_cor_set_coding(ctx, copy, coding));
   size_t tables = (size_t)cor->u * (size_t)cor->pairs, items = (size_t)cor->n * (size_t)cor->u;
-  TRY(copy_doubles(ctx, copy, cor->location, items, &copy->location));
-  TRY(copy_doubles(ctx, copy, cor->log_scale, items, &copy->log_scale));
-  TRY(copy_doubles(ctx, copy, cor->log_scale_se, items, &copy->log_scale_se));
+  MUST(copy_doubles(ctx, copy, cor->location, items, &copy->location));
+  MUST(copy_doubles(ctx, copy, cor->log_scale, items, &copy->log_scale));
+  MUST(copy_doubles(ctx, copy, cor->log_scale_se, items, &copy->log_scale_se));
   size_t columns = (size_t)cor->planes * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
@@ -74,19 +70,17 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   memcpy(copy->shift, cor->shift, segments);
   memcpy(copy->eigen_min, cor->eigen_min, segments);
   memcpy(copy->eigen_max, cor->eigen_max, segments);
-  TRY(copy_doubles(ctx, copy, cor->item_rows, items, &copy->item_rows));
-  TRY(copy_doubles(ctx, copy, cor->pair_rows, tables, &copy->pair_rows));
-  if (cor->sets) TRY(bl_item_sets_copy(ctx, cor->sets, &copy->sets));
+  MUST(copy_doubles(ctx, copy, cor->item_rows, items, &copy->item_rows));
+  MUST(copy_doubles(ctx, copy, cor->pair_rows, tables, &copy->pair_rows));
+  if (cor->sets) MUST(bl_item_sets_copy(ctx, cor->sets, &copy->sets));
   copy->zero_cells = cor->zero_cells;
   copy->constant_pairs = cor->constant_pairs;
   copy->empty_pairs = cor->empty_pairs;
   copy->constant_columns = cor->constant_columns;
   copy->exact = cor->exact;
   copy->condition = cor->condition;
-  *out = copy;
-done:
-  if (status != BLICA_OK) blica_cor_free(copy);
-  return status;
+  *out = bl_take(&copy);
+  return BLICA_OK;
 }
 
 /* The sets of columns of segment s to sets of items; none when they do not hold all rows. */
@@ -161,8 +155,8 @@ void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
 
 void blica_cor_free(blica_cor *cor) {
   if (!cor) return;
-  bl_free_texts(cor->variables, cor->n);
-  bl_free_texts(cor->segments, cor->u);
+  bl_free(cor->variables);
+  bl_free(cor->segments);
   bl_free(cor->thresholds);
   blica_coding_free(cor->coding);
   bl_item_sets_free(cor->sets);

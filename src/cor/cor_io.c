@@ -50,28 +50,24 @@ static void flags_row(const void *cor, size_t r, void *row) {
 }
 
 static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *path) {
-  blica_status status;
-  bl_npz_writer *npz = NULL;
+  BL_AUTO(bl_npz_writer) *npz = NULL;
   const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, (size_t)c->planes},
                items[2] = {u, n};
-  TRY(bl_npz_begin_tables(ctx, path, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
-  TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, rho_row, c));
-  TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, se_row, c));
-  TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, flags_row, c));
-  TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
+  MUST(bl_npz_begin_tables(ctx, path, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
+  MUST(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, rho_row, c));
+  MUST(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, se_row, c));
+  MUST(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, flags_row, c));
+  MUST(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
   if (c->log_scale) {
-    TRY(bl_npz_add(ctx, npz, "location", 'f', 8, 2, items, c->location));
-    TRY(bl_npz_add(ctx, npz, "log_scale", 'f', 8, 2, items, c->log_scale));
-    TRY(bl_npz_add(ctx, npz, "log_scale_se", 'f', 8, 2, items, c->log_scale_se));
+    MUST(bl_npz_add(ctx, npz, "location", 'f', 8, 2, items, c->location));
+    MUST(bl_npz_add(ctx, npz, "log_scale", 'f', 8, 2, items, c->log_scale));
+    MUST(bl_npz_add(ctx, npz, "log_scale_se", 'f', 8, 2, items, c->log_scale_se));
   }
-  TRY(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
-  if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
-  if (c->eigen_min) TRY(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
-  if (c->eigen_max) TRY(bl_npz_add(ctx, npz, "eigen_max", 'f', 8, 1, &u, c->eigen_max));
-  TRY(bl_npz_write(ctx, npz));
-done:
-  bl_npz_free(npz);
-  return status;
+  MUST(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
+  if (c->shift) MUST(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
+  if (c->eigen_min) MUST(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
+  if (c->eigen_max) MUST(bl_npz_add(ctx, npz, "eigen_max", 'f', 8, 1, &u, c->eigen_max));
+  return bl_npz_write(ctx, npz);
 }
 
 /* Writes a pair of items, or with i = j the thresholds of an item, as a row of the file. */
@@ -99,17 +95,14 @@ static void put_row(FILE *f, const blica_cor *c, int s, int i, int j) {
 }
 
 static blica_status save_csv(blica_ctx *ctx, const blica_cor *c, const char *path) {
-  blica_status status = BLICA_OK;
-  bl_outfile file = {0};
-  if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  BL_CLEAN(bl_outfile_discard) bl_outfile file = {0};
+  if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   fputs("segment,i,j,rho,se,flags,threshold\n", file.stream);
   for (int s = 0; s < c->u; s++)
     for (int j = 0; j < c->n; j++)
       for (int i = 0; i <= j; i++) put_row(file.stream, c, s, i, j);
-  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-done:
-  bl_outfile_discard(&file);
-  return status;
+  if (!bl_outfile_commit(&file)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  return BLICA_OK;
 }
 
 blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path) {

@@ -93,12 +93,15 @@ static void block_task(int64_t task, int thread, void *user) {
 
 /* ------------------------------------------------------------------ all tables */
 
+static void free_batches(work *w) {
+  bl_free(w->batch);
+}
+
 static blica_status make_batches(blica_ctx *ctx, int threads, work *w) {
-  blica_status status = BLICA_OK;
   double *buffer;
-  TRY(bl_alloc(ctx, (size_t)threads, &w->batch));
-  TRY(bl_alloc_for(ctx, w->batch, (size_t)threads, &w->bad));
-  TRY(bl_alloc_for(ctx, w->batch, bl_mul((size_t)threads, 8 * BLOCK), &buffer));
+  MUST(bl_alloc(ctx, (size_t)threads, &w->batch));
+  MUST(bl_alloc_for(ctx, w->batch, (size_t)threads, &w->bad));
+  MUST(bl_alloc_for(ctx, w->batch, bl_mul((size_t)threads, 8 * BLOCK), &buffer));
   for (int t = 0; t < threads; t++) {
     double *at = buffer + (size_t)t * 8 * BLOCK;
     bl_tetra_batch *b = &w->batch[t];
@@ -110,8 +113,7 @@ static blica_status make_batches(blica_ctx *ctx, int threads, work *w) {
     b->variance = w->cor->se ? at + 7 * BLOCK : NULL;
     w->bad[t] = -1;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Fails with the first table whose cells are no numbers of rows. */
@@ -149,33 +151,25 @@ blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_c
 }
 
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out) {
-  blica_status status = BLICA_OK;
+  BL_AUTO(blica_coding) *coding = NULL;
+  BL_AUTO(blica_cor) *cor = NULL;
   int threads = bl_max_threads(ctx);
-  work w = {.counts = counts, .level = blica_simd_level(ctx)};
-  blica_coding *coding = NULL;
   *out = NULL;
-  TRY(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
-  if (bl_coding_ordinal(coding)) {
-    status = bl_correlate_levels(ctx, counts, coding, out);
-    coding = NULL;
-    goto done;
-  }
-  TRY(bl_counts_check(ctx, counts));
-  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
-  TRY(bl_cor_create(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
-                    counts->samples, errors, &w.cor));
-  if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
+  MUST(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
+  if (bl_coding_ordinal(coding)) return bl_correlate_levels(ctx, counts, bl_take(&coding), out);
+  MUST(bl_counts_check(ctx, counts));
+  MUST(bl_cor_create(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
+                     counts->samples, errors, &cor));
+  if (coding) MUST(bl_cor_set_coding(ctx, cor, coding));
   coding = NULL;
-  TRY(make_batches(ctx, threads, &w));
-  w.cor->exact = counts->exact;
-  bl_thresholds(counts, w.cor->thresholds);
-  TRY(run_blocks(ctx, &w, threads));
-  bl_correlate_report(ctx, counts, w.cor);
-  TRY(bl_cor_keep_rows(ctx, counts, w.cor));
-  *out = bl_take(&w.cor);
-done:
-  blica_coding_free(coding);
-  blica_cor_free(w.cor);
-  bl_free(w.batch);
-  return status;
+  cor->exact = counts->exact;
+  bl_thresholds(counts, cor->thresholds);
+  BL_CLEAN(free_batches) work w = {.counts = counts, .cor = cor, .level = blica_simd_level(ctx)};
+  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
+  MUST(make_batches(ctx, threads, &w));
+  MUST(run_blocks(ctx, &w, threads));
+  bl_correlate_report(ctx, counts, cor);
+  MUST(bl_cor_keep_rows(ctx, counts, cor));
+  *out = bl_take(&cor);
+  return BLICA_OK;
 }

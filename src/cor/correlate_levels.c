@@ -226,19 +226,19 @@ static void count_flags(blica_cor *cor, const blica_counts *c) {
 
 /* Thresholds of the tables of complete data, which have the margins of their items. */
 static blica_status find_cuts(blica_ctx *ctx, const blica_counts *c, void *owner, double **out) {
-  blica_status status;
-  TRY(bl_alloc_for(ctx, owner, bl_mul((size_t)c->n, (size_t)c->u), out));
+  MUST(bl_alloc_for(ctx, owner, bl_mul((size_t)c->n, (size_t)c->u), out));
   for (int s = 0; s < c->u; s++)
     for (int i = 0; i < c->n; i++) {
       const size_t at = (size_t)i + (size_t)s * (size_t)c->n;
       (*out)[at] = bl_polychoric_cut((c->samples[s] - c->ones[at]) / c->samples[s]);
     }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out) {
-  blica_status status = BLICA_OK;
+  BL_AUTO(blica_coding) *own = coding;
+  BL_AUTO(blica_cor) *cor = NULL;
+  BL_OWNED double *work = NULL; /* owns the others */
   job j = {.counts = counts, .level = blica_simd_level(ctx)};
   size_t most = 2;
   *out = NULL;
@@ -246,41 +246,38 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
     size_t levels = (size_t)(coding->first[i + 1] - coding->first[i]) + 1;
     if (levels > most) most = levels;
   }
-  TRY(bl_counts_check(ctx, counts));
-  TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, true, &j.cor));
-  TRY(bl_cor_set_coding(ctx, j.cor, coding));
-  coding = NULL;
+  MUST(bl_counts_check(ctx, counts));
+  MUST(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, true, &cor));
+  MUST(bl_cor_set_coding(ctx, cor, coding));
+  own = NULL;
+  j.cor = cor;
   j.work_size = BL_LANES * (most * most + 2 * most) + BL_POLYCHORIC_WORK(most, most);
   j.blocks = (j.cor->pairs + BLOCK - 1) / BLOCK;
   const int64_t tasks = j.blocks * j.cor->u;
-  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work)); /* owns the others */
-  TRY(bl_alloc_for(ctx, j.work, (size_t)tasks, &j.status));
-  if (!counts->n10) TRY(find_cuts(ctx, counts, j.work, &j.cuts));
+  MUST(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &work));
+  j.work = work;
+  MUST(bl_alloc_for(ctx, j.work, (size_t)tasks, &j.status));
+  if (!counts->n10) MUST(find_cuts(ctx, counts, j.work, &j.cuts));
   bl_thresholds(counts, j.cor->thresholds);
-  j.cor->exact = counts->exact;
+  cor->exact = counts->exact;
   bl_parallel(ctx, tasks, pairs_task, &j);
   j.ctx = ctx;
   for (int64_t t = 0; t < tasks; t++)
     if (j.status[t] != BLICA_OK) {
       j.status[t] = BLICA_OK;
       pairs_task(t, 0, &j);
-      TRY(j.status[t]);
+      MUST(j.status[t]);
     }
-  count_flags(j.cor, counts);
-  TRY(bl_find_item_scales(ctx, counts, j.cor));
-  TRY(bl_cor_keep_rows(ctx, counts, j.cor));
-  *out = bl_take(&j.cor);
-done:
-  blica_coding_free(coding);
-  blica_cor_free(j.cor);
-  bl_free(j.work);
-  return status;
+  count_flags(cor, counts);
+  MUST(bl_find_item_scales(ctx, counts, cor));
+  MUST(bl_cor_keep_rows(ctx, counts, cor));
+  *out = bl_take(&cor);
+  return BLICA_OK;
 }
 
 blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const double *cell, double *rho, double *se,
                               double *threshold, int *flags) {
   BL_NEED(ctx, cell, rho);
-  blica_status status = BLICA_OK;
   BL_OWNED double *copy = NULL;
   double total = 0, error = NAN;
   int found = 0;
@@ -294,7 +291,7 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
     total += cell[c];
   }
   const int cells = rows * columns;
-  TRY(bl_alloc(ctx, (size_t)((1 + BL_LANES) * cells + BL_POLYCHORIC_WORK(rows, columns)), &copy));
+  MUST(bl_alloc(ctx, (size_t)((1 + BL_LANES) * cells + BL_POLYCHORIC_WORK(rows, columns)), &copy));
   memcpy(copy, cell, sizeof(double) * (size_t)cells);
   for (int a = 1, at = 0; threshold && a < rows + columns; a++) {
     double below = 0;
@@ -313,6 +310,5 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
   }
   if (se) *se = error;
   if (flags) *flags = found;
-done:
-  return status;
+  return BLICA_OK;
 }

@@ -99,8 +99,8 @@ __attribute__((format(printf, 5, 6))) static blica_status note(work *w, const ch
   blica_finding *own = &f->findings[f->count++];
   *own = (blica_finding){.level = level};
   snprintf(own->code, sizeof own->code, "%s", code);
-  MUST(bl_copy_text(w->ctx, text, &own->found));
-  return bl_copy_text(w->ctx, advice, &own->advice);
+  MUST(bl_copy_text_for(w->ctx, f, text, &own->found));
+  return bl_copy_text_for(w->ctx, f, advice, &own->advice);
 }
 
 /* Notes the number of rows and, with their names, segments that have few. */
@@ -339,35 +339,31 @@ static blica_status judge_pairs(work *w, const bool *nothing) {
 
 /* Describes the counts, judges items, segments and pairs, and makes the list of findings. */
 static blica_status check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out) {
-  blica_status status;
+  BL_AUTO(blica_check) *found = NULL;
+  BL_AUTO(blica_coding) *coding = NULL;
   BL_OWNED bool *nothing = NULL, *void_segment = NULL;
   BL_OWNED double *all = NULL, *cell = NULL;
-  work w = {.ctx = ctx, .c = counts};
   int levels = 2;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &w.found));
-  TRY(blica_counts_coding(ctx, counts, &w.coding));
-  w.found->n = w.coding ? w.coding->items : counts->n, w.found->u = counts->u;
-  w.item = w.coding ? w.coding->names : counts->variables;
-  for (int i = 0; i < w.found->n; i++) {
-    const int own = bl_plane(w.coding, i + 1) - bl_plane(w.coding, i) + 1;
+  MUST(bl_alloc(ctx, 1, &found));
+  MUST(blica_counts_coding(ctx, counts, &coding));
+  found->n = coding ? coding->items : counts->n, found->u = counts->u;
+  for (int i = 0; i < found->n; i++) {
+    const int own = bl_plane(coding, i + 1) - bl_plane(coding, i) + 1;
     levels = own > levels ? own : levels;
   }
-  TRY(bl_alloc(ctx, (size_t)w.found->n, &w.found->missing));
-  TRY(bl_alloc(ctx, (size_t)w.found->n, &nothing));
-  TRY(bl_alloc(ctx, (size_t)counts->u, &void_segment));
-  TRY(bl_alloc(ctx, (size_t)(levels * levels), &all));
-  TRY(bl_alloc(ctx, (size_t)(levels * levels), &cell));
-  w.all = all, w.cell = cell;
-  TRY(judge_size(&w));
-  TRY(judge_items(&w, nothing, void_segment));
-  TRY(judge_columns(&w, nothing, void_segment));
-  TRY(judge_pairs(&w, nothing));
-  *out = bl_take(&w.found);
-done:
-  blica_check_free(w.found);
-  blica_coding_free(w.coding);
-  return status;
+  MUST(bl_alloc_for(ctx, found, (size_t)found->n, &found->missing));
+  MUST(bl_alloc(ctx, (size_t)found->n, &nothing));
+  MUST(bl_alloc(ctx, (size_t)counts->u, &void_segment));
+  MUST(bl_alloc(ctx, (size_t)(levels * levels), &all));
+  MUST(bl_alloc(ctx, (size_t)(levels * levels), &cell));
+  work w = {ctx, counts, coding, coding ? coding->names : counts->variables, found, all, cell};
+  MUST(judge_size(&w));
+  MUST(judge_items(&w, nothing, void_segment));
+  MUST(judge_columns(&w, nothing, void_segment));
+  MUST(judge_pairs(&w, nothing));
+  *out = bl_take(&found);
+  return BLICA_OK;
 }
 
 blica_status blica_check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out) {
@@ -377,29 +373,21 @@ blica_status blica_check_counts(blica_ctx *ctx, const blica_counts *counts, blic
 
 void blica_check_free(blica_check *check) {
   if (!check) return;
-  for (int i = 0; i < check->count; i++) {
-    bl_free(check->findings[i].found);
-    bl_free(check->findings[i].advice);
-  }
   bl_free(check->findings);
-  bl_free(check->missing);
   bl_free(check);
 }
 
 blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, bool allow_unidentified) {
   static const char *const told[] = {"transposed",   "empty-items",    "constant-items",  "empty-segments",
                                      "absent-items", "never-together", "identical-items", "nothing-varies"};
-  blica_status status;
-  blica_check *found = NULL;
-  TRY(check_counts(ctx, counts, &found));
+  BL_AUTO(blica_check) *found = NULL;
+  MUST(check_counts(ctx, counts, &found));
   for (int i = 0; i < found->count; i++) {
     const blica_finding *f = &found->findings[i];
     if (strcmp(f->code, "nothing-varies") == 0 && !allow_unidentified)
-      FAIL(ctx, BLICA_ERR_DATA, "%s: %s", f->found, f->advice);
+      return bl_fail(ctx, BLICA_ERR_DATA, "%s: %s", f->found, f->advice);
     for (size_t k = 0; k < sizeof told / sizeof *told; k++)
       if (strcmp(f->code, told[k]) == 0) bl_warn(ctx, "%s: %s", f->found, f->advice);
   }
-done:
-  blica_check_free(found);
-  return status;
+  return BLICA_OK;
 }

@@ -228,20 +228,19 @@ static void item_task(int64_t i, int thread, void *user) {
 }
 
 blica_status bl_find_item_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor) {
-  blica_status status;
+  BL_OWNED double *work = NULL;
   job j = {.ctx = ctx, .counts = counts, .cor = cor};
   size_t u = (size_t)cor->u, n = (size_t)cor->n, most = 2;
-  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->location));
-  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale));
-  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale_se));
+  MUST(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->location));
+  MUST(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale));
+  MUST(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale_se));
   for (int i = 0; i < cor->n; i++) {
     size_t cuts = (size_t)(bl_plane(cor->coding, i + 1) - bl_plane(cor->coding, i));
     if (cuts > most) most = cuts;
   }
   j.work_size = u * (most + 2 + 4 + 5 + 2 * most) + 2 * most + most * most;
-  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
+  MUST(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &work));
+  j.work = work;
   bl_parallel(ctx, cor->n, item_task, &j);
-done:
-  bl_free(j.work);
-  return status;
+  return BLICA_OK;
 }

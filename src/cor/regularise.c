@@ -128,14 +128,11 @@ static void scale_segment(int64_t s, int thread, void *user) {
 
 blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out) {
   BL_NEED_OUT(ctx, out, cor);
-  blica_status status = BLICA_OK;
-  blica_cor *copy = NULL;
-  TRY(bl_cor_copy(ctx, cor, &copy));
-  TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
+  BL_AUTO(blica_cor) *copy = NULL;
+  MUST(bl_cor_copy(ctx, cor, &copy));
+  MUST(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
   copy->condition = condition;
   bl_parallel(ctx, copy->u, scale_segment, copy);
   *out = bl_take(&copy);
-done:
-  blica_cor_free(copy);
-  return status;
+  return BLICA_OK;
 }

@@ -12,13 +12,11 @@ static size_t cells_of(const blica_counts *c) {
 }
 
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
-  blica_status status;
   size_t cells = cells_of(counts);
-  TRY(bl_alloc(ctx, cells, &counts->n10));
-  TRY(bl_alloc(ctx, cells, &counts->n01));
-  TRY(bl_alloc(ctx, cells, &counts->n00));
-done:
-  return status;
+  MUST(bl_alloc(ctx, cells, &counts->n10));
+  MUST(bl_alloc(ctx, cells, &counts->n01));
+  MUST(bl_alloc(ctx, cells, &counts->n00));
+  return BLICA_OK;
 }
 
 blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out) {
@@ -28,34 +26,31 @@ blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, bli
 
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                               const char *const *segments, blica_counts **out) {
-  blica_status status;
-  blica_counts *counts = NULL;
+  BL_AUTO(blica_counts) *counts = NULL;
   *out = NULL;
   if (n < 2 || u < 1)
-    FAIL(ctx, BLICA_ERR_ARGUMENT,
-         "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
-  TRY(bl_alloc(ctx, 1, &counts));
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
+  MUST(bl_alloc(ctx, 1, &counts));
   counts->n = n;
   counts->u = u;
   counts->pairs = (int64_t)n * (n - 1) / 2;
   size_t margins = bl_mul((size_t)n, (size_t)u);
-  TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
-  TRY(bl_alloc(ctx, margins, &counts->ones));
-  TRY(bl_alloc(ctx, margins, &counts->present));
-  TRY(bl_alloc(ctx, cells_of(counts), &counts->n11));
-  if (!complete) TRY(alloc_cells(ctx, counts));
-  if (variables) TRY(bl_copy_texts(ctx, n, variables, &counts->variables));
-  if (segments) TRY(bl_copy_texts(ctx, u, segments, &counts->segments));
+  MUST(bl_alloc(ctx, (size_t)u, &counts->samples));
+  MUST(bl_alloc(ctx, margins, &counts->ones));
+  MUST(bl_alloc(ctx, margins, &counts->present));
+  MUST(bl_alloc(ctx, cells_of(counts), &counts->n11));
+  if (!complete) MUST(alloc_cells(ctx, counts));
+  if (variables) MUST(bl_copy_texts(ctx, n, variables, &counts->variables));
+  if (segments) MUST(bl_copy_texts(ctx, u, segments, &counts->segments));
   *out = bl_take(&counts);
-done:
-  blica_counts_free(counts);
-  return status;
+  return BLICA_OK;
 }
 
 void blica_counts_free(blica_counts *counts) {
   if (!counts) return;
-  bl_free_texts(counts->variables, counts->n);
-  bl_free_texts(counts->segments, counts->u);
+  bl_free(counts->variables);
+  bl_free(counts->segments);
   bl_free(counts->samples);
   bl_free(counts->ones);
   bl_free(counts->present);
@@ -142,7 +137,7 @@ blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *c, const char *co
   char **names;
   blica_status status = bl_copy_texts(ctx, c->n, variables, &names);
   if (status != BLICA_OK) return status;
-  bl_free_texts(c->variables, c->n);
+  bl_free(c->variables);
   c->variables = names;
   return BLICA_OK;
 }
@@ -157,26 +152,22 @@ static blica_status list_complete_sets(blica_ctx *ctx, blica_counts *c) {
 
 /* Allocates the cells n10, n01, n00 of complete counts and fills them from the margins. */
 static blica_status expand(blica_ctx *ctx, blica_counts *counts) {
-  blica_status status = BLICA_OK;
-  double *cells[3] = {NULL, NULL, NULL};
+  BL_OWNED double *n10 = NULL, *n01 = NULL, *n00 = NULL;
   if (counts->n10) return BLICA_OK;
-  TRY(list_complete_sets(ctx, counts));
-  for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
+  MUST(list_complete_sets(ctx, counts));
+  MUST(bl_alloc(ctx, cells_of(counts), &n10));
+  MUST(bl_alloc(ctx, cells_of(counts), &n01));
+  MUST(bl_alloc(ctx, cells_of(counts), &n00));
   for (int s = 0; s < counts->u; s++)
     for (int j = 1; j < counts->n; j++)
       for (int i = 0; i < j; i++) {
         double cell[4];
         size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(i, j);
         blica_counts_table(counts, s, i, j, cell);
-        for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
+        n10[at] = cell[1], n01[at] = cell[2], n00[at] = cell[3];
       }
-  counts->n10 = cells[0];
-  counts->n01 = cells[1];
-  counts->n00 = cells[2];
+  counts->n10 = bl_take(&n10), counts->n01 = bl_take(&n01), counts->n00 = bl_take(&n00);
   return BLICA_OK;
-done:
-  for (int k = 0; k < 3; k++) bl_free(cells[k]);
-  return status;
 }
 
 blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
@@ -227,18 +218,16 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
 }
 
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
-  blica_status status;
   const size_t cells = cells_of(c), margins = (size_t)c->n * (size_t)c->u;
-  TRY(check_array(ctx, path, "samples", c->samples, (size_t)c->u));
-  TRY(check_array(ctx, path, "ones", c->ones, margins));
-  TRY(check_array(ctx, path, "present", c->present, margins));
-  TRY(check_array(ctx, path, "n11", c->n11, cells));
-  TRY(check_array(ctx, path, "n10", c->n10, cells));
-  TRY(check_array(ctx, path, "n01", c->n01, cells));
-  TRY(check_array(ctx, path, "n00", c->n00, cells));
-  for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
-done:
-  return status;
+  MUST(check_array(ctx, path, "samples", c->samples, (size_t)c->u));
+  MUST(check_array(ctx, path, "ones", c->ones, margins));
+  MUST(check_array(ctx, path, "present", c->present, margins));
+  MUST(check_array(ctx, path, "n11", c->n11, cells));
+  MUST(check_array(ctx, path, "n10", c->n10, cells));
+  MUST(check_array(ctx, path, "n01", c->n01, cells));
+  MUST(check_array(ctx, path, "n00", c->n00, cells));
+  for (int s = 0; s < c->u; s++) MUST(check_segment(ctx, c, s, path));
+  return BLICA_OK;
 }
 
 /* ---- merge ---- */
@@ -258,46 +247,40 @@ static blica_status check_same_variables(blica_ctx *ctx, int n, char *const *nam
   return BLICA_OK;
 }
 
-/* Room for u segments, the names of the new ones to be set by the caller. */
-static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
-  blica_status status;
+/* Room for u segments with these labels. */
+static blica_status grow(blica_ctx *ctx, blica_counts *c, int u, char *const *labels) {
   const size_t n = (size_t)c->n, pairs = (size_t)c->pairs, old = (size_t)c->u, now = (size_t)u;
   double **const arrays[] = {&c->samples, &c->ones, &c->present, &c->n11, &c->n10, &c->n01, &c->n00};
   const size_t each[] = {1, n, n, pairs, pairs, pairs, pairs};
   for (int i = 0; i < 7; i++) {
     if (!*arrays[i]) continue;
-    TRY(bl_resize(ctx, each[i] * old, bl_mul(each[i], now), arrays[i]));
+    MUST(bl_resize(ctx, each[i] * old, bl_mul(each[i], now), arrays[i]));
     memset(*arrays[i] + each[i] * old, 0, each[i] * (now - old) * sizeof(double));
   }
-  TRY(bl_resize(ctx, old, now, &c->segments));
-  memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
-  if (c->sets) TRY(bl_item_sets_grow(ctx, c->sets, u));
-  c->u = u;
-done:
-  return status;
+  if (c->sets) MUST(bl_item_sets_grow(ctx, c->sets, u));
+  char **segments;
+  MUST(bl_copy_texts(ctx, u, (const char *const *)labels, &segments));
+  bl_free(c->segments);
+  c->segments = segments, c->u = u;
+  return BLICA_OK;
 }
 
 blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, blica_counts **sum, int32_t *target) {
-  blica_status status = BLICA_OK;
-  bl_intern labels = {0};
+  BL_CLEAN(bl_intern_clear) bl_intern labels = {0};
   blica_counts *c = *sum;
   int known = c ? c->u : 0;
   int32_t id;
-  if (c) TRY(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
-  for (int s = 0; s < known; s++) TRY(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
+  if (c) MUST(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
+  for (int s = 0; s < known; s++) MUST(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
   for (int s = 0; s < added->u; s++)
-    TRY(bl_intern_add(ctx, &labels, added->segments[s], strlen(added->segments[s]), &target[s]));
+    MUST(bl_intern_add(ctx, &labels, added->segments[s], strlen(added->segments[s]), &target[s]));
   if (!c)
-    TRY(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
-                         (const char *const *)labels.texts, sum));
-  if (!c && !added->complete) TRY(bl_item_sets_make(ctx, added->n, labels.count, &(*sum)->sets));
-  if (!c) goto done;
-  if (!added->complete) TRY(expand(ctx, c));
-  if (labels.count > known) TRY(grow(ctx, c, labels.count));
-  for (int s = known; s < labels.count; s++) TRY(bl_copy_text(ctx, labels.texts[s], &c->segments[s]));
-done:
-  bl_intern_clear(&labels);
-  return status;
+    MUST(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
+                          (const char *const *)labels.texts, sum));
+  if (!c && !added->complete) MUST(bl_item_sets_make(ctx, added->n, labels.count, &(*sum)->sets));
+  if (c && !added->complete) MUST(expand(ctx, c));
+  if (c && labels.count > known) MUST(grow(ctx, c, labels.count, labels.texts));
+  return BLICA_OK;
 }
 
 static void add_to(double *sum, const double *x, size_t count) {

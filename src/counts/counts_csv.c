@@ -56,16 +56,13 @@ static void put_segment(FILE *f, const blica_counts *c, int s) {
 }
 
 blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, const char *path) {
-  blica_status status = BLICA_OK;
-  bl_outfile file = {0};
+  BL_CLEAN(bl_outfile_discard) bl_outfile file = {0};
   if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   if (counts->exact) fputs("# exact\n", file.stream);
   fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
   for (int s = 0; s < counts->u; s++) put_segment(file.stream, counts, s);
-  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-done:
-  bl_outfile_discard(&file);
-  return status;
+  if (!bl_outfile_commit(&file)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  return BLICA_OK;
 }
 
 /* ---- loading ---- */
@@ -84,6 +81,14 @@ typedef struct {
   entry *entries;
   bool exact;
 } long_form;
+
+static void close_long_form(long_form *t) {
+  if (t->stream) fclose(t->stream);
+  bl_records_clear(&t->text);
+  bl_intern_clear(&t->variables);
+  bl_intern_clear(&t->segments);
+  bl_free(t->entries);
+}
 
 static blica_status read_some(void *source, char *buffer, size_t size, char *message, size_t *got) {
   const long_form *t = source;
@@ -114,29 +119,27 @@ static blica_status parse_number(blica_ctx *ctx, const long_form *t, int field, 
 }
 
 static blica_status parse_entry(blica_ctx *ctx, long_form *t) {
-  blica_status status;
   entry e = {0, -1, -1, {0}};
   const bl_record_field *s = t->text.fields, *i = s + 1, *j = s + 2;
   const long long line = (long long)t->text.record_line;
   if (t->text.field_count != 7)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)", t->path, line,
-         t->text.field_count);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)",
+                   t->path, line, t->text.field_count);
   if (!i->length != !j->length)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, line);
-  TRY(bl_intern_add(ctx, &t->segments, s->text, s->length, &e.s));
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, line);
+  MUST(bl_intern_add(ctx, &t->segments, s->text, s->length, &e.s));
   if (i->length) {
-    TRY(bl_intern_add(ctx, &t->variables, i->text, i->length, &e.i));
-    TRY(bl_intern_add(ctx, &t->variables, j->text, j->length, &e.j));
+    MUST(bl_intern_add(ctx, &t->variables, i->text, i->length, &e.i));
+    MUST(bl_intern_add(ctx, &t->variables, j->text, j->length, &e.j));
   }
-  for (int k = 0; k < 4; k++) TRY(parse_number(ctx, t, 3 + k, &e.cell[k]));
+  for (int k = 0; k < 4; k++) MUST(parse_number(ctx, t, 3 + k, &e.cell[k]));
   if (t->count == t->capacity) {
     size_t capacity = t->capacity ? 2 * t->capacity : 1024;
-    TRY(bl_resize(ctx, t->count, capacity, &t->entries));
+    MUST(bl_resize(ctx, t->count, capacity, &t->entries));
     t->capacity = capacity;
   }
   t->entries[t->count++] = e;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status parse_header(blica_ctx *ctx, long_form *t) {
@@ -152,24 +155,20 @@ static blica_status parse_header(blica_ctx *ctx, long_form *t) {
 }
 
 static blica_status parse_file(blica_ctx *ctx, long_form *t) {
-  blica_status status;
   bool more = true;
   t->stream = fopen(t->path, "rb");
   if (!t->stream) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
   t->text = (bl_records){.read = read_some, .source = t, .name = t->path, .separator = ','};
   t->text.resize = bl_hook(ctx, &t->text.resize_user);
-  TRY(parse_header(ctx, t));
+  MUST(parse_header(ctx, t));
   while (more) {
-    TRY(next_record(ctx, t, &more));
-    if (more) TRY(parse_entry(ctx, t));
+    MUST(next_record(ctx, t, &more));
+    if (more) MUST(parse_entry(ctx, t));
   }
-  if (t->count == 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: has no rows", t->path);
+  if (t->count == 0) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: has no rows", t->path);
   if (t->variables.count < 2)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
-done:
-  fclose(t->stream);
-  bl_records_clear(&t->text);
-  return status;
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
+  return BLICA_OK;
 }
 
 /* Cells that were not in the file are -1. */
@@ -224,24 +223,23 @@ static void margins_from_pairs(blica_counts *c, int s, const bool *given) {
 
 /* Fails when a pair is missing; fills in the margins and numbers of rows that the file does not have. */
 static blica_status fill_margins(blica_ctx *ctx, const long_form *t, blica_counts *c) {
-  blica_status status = BLICA_OK;
   BL_OWNED bool *given = NULL;
-  TRY(bl_alloc(ctx, (size_t)c->n, &given));
+  MUST(bl_alloc(ctx, (size_t)c->n, &given));
   for (int s = 0; s < c->u; s++) {
     double *present = c->present + (size_t)s * (size_t)c->n;
     for (int j = 1; j < c->n; j++)
       for (int i = 0; i < j; i++)
         if (c->n11[(size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j)] < 0)
-          FAIL(ctx, BLICA_ERR_FORMAT, "%s: segment '%s' has no row for the pair '%s', '%s' (is the file cut off?)",
-               t->path, c->segments[s], c->variables[i], c->variables[j]);
+          return bl_fail(ctx, BLICA_ERR_FORMAT,
+                         "%s: segment '%s' has no row for the pair '%s', '%s' (is the file cut off?)", t->path,
+                         c->segments[s], c->variables[i], c->variables[j]);
     for (int i = 0; i < c->n; i++) given[i] = present[i] >= 0;
     margins_from_pairs(c, s, given);
     double most = 0;
     for (int i = 0; i < c->n; i++) most = fmax(most, present[i]);
     if (c->samples[s] < 0) c->samples[s] = most;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* When all cells follow from the margins (up to the rounding of fractional counts) they are dropped. */
@@ -269,28 +267,22 @@ static void drop_cells(blica_counts *c) {
 }
 
 blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out) {
-  blica_status status;
-  blica_counts *c = NULL;
-  long_form t = {.path = path};
+  BL_AUTO(blica_counts) *c = NULL;
+  BL_CLEAN(close_long_form) long_form t = {.path = path};
   *out = NULL;
-  TRY(parse_file(ctx, &t));
+  MUST(parse_file(ctx, &t));
   size_t pairs = (size_t)((int64_t)t.variables.count * (t.variables.count - 1) / 2);
   if (bl_mul(pairs, (size_t)t.segments.count) > t.count)
-    FAIL(ctx, BLICA_ERR_FORMAT,
-         "%s: %d variables in %d segments make %zu pairs, but the file has %zu rows (is it cut off?)", path,
-         t.variables.count, t.segments.count, bl_mul(pairs, (size_t)t.segments.count), t.count);
-  TRY(bl_counts_create(ctx, t.variables.count, t.segments.count, false, (const char *const *)t.variables.texts,
-                       (const char *const *)t.segments.texts, &c));
+    return bl_fail(ctx, BLICA_ERR_FORMAT,
+                   "%s: %d variables in %d segments make %zu pairs, but the file has %zu rows (is it cut off?)", path,
+                   t.variables.count, t.segments.count, bl_mul(pairs, (size_t)t.segments.count), t.count);
+  MUST(bl_counts_create(ctx, t.variables.count, t.segments.count, false, (const char *const *)t.variables.texts,
+                        (const char *const *)t.segments.texts, &c));
   c->exact = t.exact;
-  TRY(place(ctx, &t, c));
-  TRY(fill_margins(ctx, &t, c));
-  TRY(bl_counts_validate(ctx, c, path));
+  MUST(place(ctx, &t, c));
+  MUST(fill_margins(ctx, &t, c));
+  MUST(bl_counts_validate(ctx, c, path));
   drop_cells(c);
   *out = bl_take(&c);
-done:
-  blica_counts_free(c);
-  bl_intern_clear(&t.variables);
-  bl_intern_clear(&t.segments);
-  bl_free(t.entries);
-  return status;
+  return BLICA_OK;
 }

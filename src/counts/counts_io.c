@@ -37,11 +37,10 @@ static void free_sets(set_arrays *a) {
 }
 
 static blica_status add_sets(blica_ctx *ctx, bl_npz_writer *npz, const bl_item_sets *sets, set_arrays *a) {
-  blica_status status;
   const size_t u = (size_t)sets->u, n = (size_t)sets->n, total = (size_t)count_sets(sets);
-  TRY(bl_alloc(ctx, u, &a->count));
-  TRY(bl_alloc(ctx, total + 1, &a->rows));
-  TRY(bl_alloc(ctx, bl_mul(total + 1, n), &a->items));
+  MUST(bl_alloc(ctx, u, &a->count));
+  MUST(bl_alloc(ctx, total + 1, &a->rows));
+  MUST(bl_alloc(ctx, bl_mul(total + 1, n), &a->items));
   size_t at = 0;
   for (size_t s = 0; s < u; s++) {
     const bl_item_set_list *list = &sets->segment[s];
@@ -52,31 +51,25 @@ static blica_status add_sets(blica_ctx *ctx, bl_npz_writer *npz, const bl_item_s
       for (size_t i = 0; i < n; i++) a->items[at * n + i] = mask[i / 64] >> (i % 64) & 1;
     }
   }
-  TRY(bl_npz_add(ctx, npz, "sets", 'f', 8, 1, &u, a->count));
-  TRY(bl_npz_add(ctx, npz, "set_rows", 'f', 8, 1, &total, a->rows));
-  TRY(bl_npz_add(ctx, npz, "set_items", 'b', 1, 2, (const size_t[]){total, n}, a->items));
-done:
-  return status;
+  MUST(bl_npz_add(ctx, npz, "sets", 'f', 8, 1, &u, a->count));
+  MUST(bl_npz_add(ctx, npz, "set_rows", 'f', 8, 1, &total, a->rows));
+  MUST(bl_npz_add(ctx, npz, "set_items", 'b', 1, 2, (const size_t[]){total, n}, a->items));
+  return BLICA_OK;
 }
 
 static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *path) {
-  blica_status status;
   static const char *const names[] = {"n11", "n10", "n01", "n00"};
   const double *const tables[] = {c->n11, c->n10, c->n01, c->n00};
-  bl_npz_writer *npz = NULL;
-  set_arrays sets = {0};
+  BL_CLEAN(free_sets) set_arrays sets = {0};
+  BL_AUTO(bl_npz_writer) *npz = NULL;
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
-  TRY(bl_npz_begin_tables(ctx, path, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples,
-                          &npz));
-  TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
-  TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add(ctx, npz, names[i], 'f', 8, 2, cells, tables[i]));
-  if (c->sets) TRY(add_sets(ctx, npz, c->sets, &sets));
-  TRY(bl_npz_write(ctx, npz));
-done:
-  free_sets(&sets);
-  bl_npz_free(npz);
-  return status;
+  MUST(bl_npz_begin_tables(ctx, path, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples,
+                           &npz));
+  MUST(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
+  MUST(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) MUST(bl_npz_add(ctx, npz, names[i], 'f', 8, 2, cells, tables[i]));
+  if (c->sets) MUST(add_sets(ctx, npz, c->sets, &sets));
+  return bl_npz_write(ctx, npz);
 }
 
 blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
@@ -89,125 +82,110 @@ blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char
 /* ---- loading ---- */
 
 static blica_status check_names(blica_ctx *ctx, const char *path, const char *what, int count, char *const *names) {
-  blica_status status = BLICA_OK;
-  bl_intern seen = {0};
+  BL_CLEAN(bl_intern_clear) bl_intern seen = {0};
   for (int i = 0; i < count; i++) {
     int32_t id;
     if (!*names[i] && strcmp(what, "variables") == 0)
-      FAIL(ctx, BLICA_ERR_FORMAT, "%s: the name of variable %d is empty; give it a name", path, i + 1);
-    TRY(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: the name of variable %d is empty; give it a name", path, i + 1);
+    MUST(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
     if (id < i)
-      FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1,
+                     names[i]);
   }
-done:
-  bl_intern_clear(&seen);
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status check_format(blica_ctx *ctx, bl_npz_reader *npz, const char *path) {
-  blica_status status;
-  char **format = NULL;
+  BL_OWNED char **format = NULL;
   int count = 0;
   double version;
   if (!bl_npz_has(npz, "format"))
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (it has no array named format)", path);
-  TRY(bl_npz_texts(ctx, npz, "format", &count, &format));
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (it has no array named format)", path);
+  MUST(bl_npz_texts(ctx, npz, "format", &count, &format));
   if (count != 1 || strcmp(format[0], "blica-counts") != 0)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (its format is '%s')", path, count ? format[0] : "");
-  TRY(bl_npz_numbers(ctx, npz, "version", 0, NULL, &version));
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (its format is '%s')", path,
+                   count ? format[0] : "");
+  MUST(bl_npz_numbers(ctx, npz, "version", 0, NULL, &version));
   if (version != 1)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: version %g of the format of counts is not known to this version of blica", path,
-         version);
-done:
-  bl_free_texts(format, count);
-  return status;
+    return bl_fail(ctx, BLICA_ERR_FORMAT,
+                   "%s: version %g of the format of counts is not known to this version of blica", path, version);
+  return BLICA_OK;
 }
 
 static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
-  blica_status status;
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
   double exact;
-  TRY(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
+  MUST(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
   c->exact = exact != 0;
-  TRY(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
-  TRY(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
-  TRY(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
-  TRY(bl_npz_numbers(ctx, npz, "n11", 2, cells, c->n11));
+  MUST(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
+  MUST(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
+  MUST(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
+  MUST(bl_npz_numbers(ctx, npz, "n11", 2, cells, c->n11));
   if (!c->n10) return BLICA_OK;
-  TRY(bl_npz_numbers(ctx, npz, "n10", 2, cells, c->n10));
-  TRY(bl_npz_numbers(ctx, npz, "n01", 2, cells, c->n01));
-  TRY(bl_npz_numbers(ctx, npz, "n00", 2, cells, c->n00));
-done:
-  return status;
+  MUST(bl_npz_numbers(ctx, npz, "n10", 2, cells, c->n10));
+  MUST(bl_npz_numbers(ctx, npz, "n01", 2, cells, c->n01));
+  MUST(bl_npz_numbers(ctx, npz, "n00", 2, cells, c->n00));
+  return BLICA_OK;
 }
 
 /* Sets are put in one by one, so that their order and number are right whatever the file says. */
 static blica_status load_sets(blica_ctx *ctx, bl_npz_reader *npz, const char *path, blica_counts *c) {
-  blica_status status;
-  set_arrays a = {0};
+  BL_CLEAN(free_sets) set_arrays a = {0};
   BL_OWNED double *items = NULL;
   BL_OWNED uint64_t *mask = NULL;
   const size_t u = (size_t)c->u, n = (size_t)c->n;
   size_t total = 0, at = 0;
-  TRY(bl_alloc(ctx, u, &a.count));
-  TRY(bl_npz_numbers(ctx, npz, "sets", 1, &u, a.count));
+  MUST(bl_alloc(ctx, u, &a.count));
+  MUST(bl_npz_numbers(ctx, npz, "sets", 1, &u, a.count));
   for (size_t s = 0; s < u; s++) {
     if (!(a.count[s] >= -1 && a.count[s] < 1e9))
-      FAIL(ctx, BLICA_ERR_FORMAT, "%s: sets of segment %zu is %g, which is no number of item sets", path, s + 1,
-           a.count[s]);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: sets of segment %zu is %g, which is no number of item sets", path,
+                     s + 1, a.count[s]);
     if (a.count[s] > 0) total += (size_t)a.count[s];
   }
-  TRY(bl_npz_expect(ctx, npz, "set_items", bl_mul(total, n)));
-  TRY(bl_alloc(ctx, total + 1, &a.rows));
-  TRY(bl_npz_numbers(ctx, npz, "set_rows", 1, &total, a.rows));
-  TRY(bl_alloc(ctx, bl_mul(total + 1, n), &items));
-  TRY(bl_npz_numbers(ctx, npz, "set_items", 2, (const size_t[]){total, n}, items));
-  TRY(bl_item_sets_make(ctx, c->n, c->u, &c->sets));
-  TRY(bl_alloc(ctx, (size_t)c->sets->words, &mask));
+  MUST(bl_npz_expect(ctx, npz, "set_items", bl_mul(total, n)));
+  MUST(bl_alloc(ctx, total + 1, &a.rows));
+  MUST(bl_npz_numbers(ctx, npz, "set_rows", 1, &total, a.rows));
+  MUST(bl_alloc(ctx, bl_mul(total + 1, n), &items));
+  MUST(bl_npz_numbers(ctx, npz, "set_items", 2, (const size_t[]){total, n}, items));
+  MUST(bl_item_sets_make(ctx, c->n, c->u, &c->sets));
+  MUST(bl_alloc(ctx, (size_t)c->sets->words, &mask));
   for (size_t s = 0; s < u; s++) {
     if (a.count[s] < 0) bl_item_sets_give_up(c->sets, (int)s);
     for (int k = 0; k < a.count[s]; k++, at++) {
       if (!(a.rows[at] >= 0 && a.rows[at] <= c->samples[s]))
-        FAIL(ctx, BLICA_ERR_FORMAT, "%s: an item set of segment '%s' has %g rows of %g", path, c->segments[s],
-             a.rows[at], c->samples[s]);
+        return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: an item set of segment '%s' has %g rows of %g", path, c->segments[s],
+                       a.rows[at], c->samples[s]);
       memset(mask, 0, (size_t)c->sets->words * sizeof *mask);
       for (size_t i = 0; i < n; i++) mask[i / 64] |= (uint64_t)(items[at * n + i] != 0) << (i % 64);
-      TRY(bl_item_sets_add(ctx, c->sets, (int)s, mask, a.rows[at]));
+      MUST(bl_item_sets_add(ctx, c->sets, (int)s, mask, a.rows[at]));
     }
   }
-done:
-  free_sets(&a);
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **out) {
-  blica_status status;
-  bl_npz_reader *npz = NULL;
-  blica_counts *c = NULL;
-  char **variables = NULL, **segments = NULL;
+  BL_AUTO(bl_npz_reader) *npz = NULL;
+  BL_AUTO(blica_counts) *c = NULL;
+  BL_OWNED char **variables = NULL, **segments = NULL;
   int n = 0, u = 0;
-  TRY(bl_npz_open(ctx, path, &npz));
-  TRY(check_format(ctx, npz, path));
-  TRY(bl_npz_texts(ctx, npz, "variables", &n, &variables));
-  TRY(bl_npz_texts(ctx, npz, "segments", &u, &segments));
+  MUST(bl_npz_open(ctx, path, &npz));
+  MUST(check_format(ctx, npz, path));
+  MUST(bl_npz_texts(ctx, npz, "variables", &n, &variables));
+  MUST(bl_npz_texts(ctx, npz, "segments", &u, &segments));
   if (n < 2 || u < 1)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path,
-         n, u);
-  TRY(check_names(ctx, path, "variables", n, variables));
-  TRY(check_names(ctx, path, "segments", u, segments));
-  TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
+    return bl_fail(ctx, BLICA_ERR_FORMAT,
+                   "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path, n, u);
+  MUST(check_names(ctx, path, "variables", n, variables));
+  MUST(check_names(ctx, path, "segments", u, segments));
+  MUST(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
-  TRY(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
-  TRY(load_arrays(ctx, npz, c));
-  TRY(bl_counts_validate(ctx, c, path));
-  if (!complete && bl_npz_has(npz, "sets")) TRY(load_sets(ctx, npz, path, c));
+  MUST(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
+  MUST(load_arrays(ctx, npz, c));
+  MUST(bl_counts_validate(ctx, c, path));
+  if (!complete && bl_npz_has(npz, "sets")) MUST(load_sets(ctx, npz, path, c));
   *out = bl_take(&c);
-done:
-  blica_counts_free(c);
-  bl_free_texts(variables, n);
-  bl_free_texts(segments, u);
-  bl_npz_close(npz);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {

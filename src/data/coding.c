@@ -10,8 +10,8 @@
 
 void blica_coding_free(blica_coding *c) {
   if (!c) return;
-  if (c->first) bl_free_texts(c->labels, c->first[c->items] + c->items);
-  bl_free_texts(c->names, c->items);
+  bl_free(c->labels);
+  bl_free(c->names);
   bl_free(c->first);
   bl_free(c);
 }
@@ -29,7 +29,7 @@ static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *cons
     for (int l = 0; l <= c->first[i + 1] - c->first[i]; l++, at++) {
       char number[16];
       if (!labels) snprintf(number, sizeof number, "%d", l);
-      MUST(bl_copy_text(ctx, labels ? labels[at] : number, &c->labels[at]));
+      MUST(bl_copy_text_for(ctx, c->labels, labels ? labels[at] : number, &c->labels[at]));
       MUST(check_label(ctx, c->names[i], c->labels[at]));
       for (int before = c->first[i] + i; before < at; before++)
         if (strcmp(c->labels[before], c->labels[at]) == 0)
@@ -40,24 +40,21 @@ static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *cons
 
 blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
                             const char *const *labels, blica_coding **out) {
-  blica_status status;
-  blica_coding *c = NULL;
+  BL_AUTO(blica_coding) *c = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &c));
-  TRY(bl_copy_texts(ctx, items, names, &c->names));
-  c->items = items; /* from here on blica_coding_free frees them */
-  TRY(bl_alloc(ctx, (size_t)items + 1, &c->first));
+  MUST(bl_alloc(ctx, 1, &c));
+  MUST(bl_copy_texts(ctx, items, names, &c->names));
+  c->items = items;
+  MUST(bl_alloc(ctx, (size_t)items + 1, &c->first));
   for (int i = 0; i < items; i++) {
     if (levels[i] < 2 || levels[i] > BL_MOST_LEVELS)
-      FAIL(ctx, BLICA_ERR_DATA, "item '%s' has %d level%s; from 2 to %d can be used", names[i], levels[i],
-           levels[i] == 1 ? "" : "s", BL_MOST_LEVELS);
+      return bl_fail(ctx, BLICA_ERR_DATA, "item '%s' has %d level%s; from 2 to %d can be used", names[i], levels[i],
+                     levels[i] == 1 ? "" : "s", BL_MOST_LEVELS);
     c->first[i + 1] = c->first[i] + levels[i] - 1;
   }
-  TRY(set_labels(ctx, c, labels));
+  MUST(set_labels(ctx, c, labels));
   *out = bl_take(&c);
-done:
-  blica_coding_free(c);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *from, blica_coding **out) {
@@ -87,19 +84,22 @@ static char *write_list(char *to, const char *item, char *const *labels, int cou
 }
 
 blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***out) {
-  MUST(bl_alloc(ctx, (size_t)c->first[c->items], out));
+  BL_OWNED char **list = NULL;
+  *out = NULL;
+  MUST(bl_alloc(ctx, (size_t)c->first[c->items], &list));
   for (int i = 0; i < c->items; i++) {
     int count = c->first[i + 1] - c->first[i];
     char **own = c->labels + c->first[i] + i;
     size_t size = strlen(c->names[i]) + 16;
     for (int l = 0; l <= count; l++) size += strlen(own[l]) + 1;
     for (int l = 1; l <= count; l++) {
-      char **name = &(*out)[c->first[i] + l - 1];
-      MUST(bl_alloc(ctx, size, name));
+      char **name = &list[c->first[i] + l - 1];
+      MUST(bl_alloc_for(ctx, list, size, name));
       char *end = write_list(*name, c->names[i], own, plain(c, i) ? 0 : count + 1);
       if (!plain(c, i)) snprintf(end, size - (size_t)(end - *name), "]>=%d", l);
     }
   }
+  *out = bl_take(&list);
   return BLICA_OK;
 }
 
@@ -139,31 +139,32 @@ static int levels_at(int columns, char *const *names, int c) {
   return levels;
 }
 
-/* Name and labels of the item at column c, each a text of its own. */
-static blica_status take_item(blica_ctx *ctx, const char *column, char **name, char **labels) {
+/* Name and labels of the item at column c, each a text of its own, owned by owner. */
+static blica_status take_item(blica_ctx *ctx, void *owner, const char *column, char **name, const char **labels) {
   size_t item, list;
+  MUST(bl_copy_text_for(ctx, owner, column, name));
   if (!split(column, &item, &list)) {
-    MUST(bl_copy_text(ctx, column, name));
-    MUST(bl_copy_text(ctx, "0", &labels[0]));
-    MUST(bl_copy_text(ctx, "1", &labels[1]));
+    labels[0] = "0", labels[1] = "1";
     return BLICA_OK;
   }
-  MUST(bl_copy_text(ctx, column, name));
   (*name)[item] = 0;
   const char *at = column + item + 1, *end = at + list;
   for (int l = 0; at <= end; l++) {
     size_t length = strcspn(at, "<]");
-    MUST(bl_copy_text(ctx, at, &labels[l]));
-    labels[l][length] = 0;
+    char *label;
+    MUST(bl_copy_text_for(ctx, owner, at, &label));
+    label[length] = 0;
+    labels[l] = label;
     at += length + 1;
   }
   return BLICA_OK;
 }
 
 blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out) {
-  blica_status status = BLICA_OK;
-  char **item = NULL, **labels = NULL;
-  int *levels = NULL, items = 0, total = 0;
+  BL_OWNED char **item = NULL;
+  BL_OWNED const char **labels = NULL;
+  BL_OWNED int *levels = NULL;
+  int items = 0, total = 0;
   bool coded = false;
   *out = NULL;
   for (int c = 0; c < columns && !coded; c++) {
@@ -171,23 +172,19 @@ blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, bl
     coded = split(names[c], &of_item, &of_list) > 0;
   }
   if (!coded) return BLICA_OK;
-  TRY(bl_alloc(ctx, (size_t)columns, &item));
-  TRY(bl_alloc(ctx, (size_t)columns, &levels));
-  TRY(bl_alloc(ctx, 2 * (size_t)columns, &labels));
+  MUST(bl_alloc(ctx, (size_t)columns, &item));
+  MUST(bl_alloc(ctx, (size_t)columns, &levels));
+  MUST(bl_alloc(ctx, 2 * (size_t)columns, &labels));
   for (int c = 0; c < columns; c += levels[items++] - 1) {
     levels[items] = levels_at(columns, names, c);
     if (levels[items] < 2)
-      FAIL(ctx, BLICA_ERR_DATA, "column '%s': the columns of its item are not all there, in the order of its levels",
-           names[c]);
-    TRY(take_item(ctx, names[c], &item[items], labels + total));
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "column '%s': the columns of its item are not all there, in the order of its levels", names[c]);
+    MUST(take_item(ctx, item, names[c], &item[items], labels + total));
     total += levels[items];
   }
-  TRY(bl_coding_make(ctx, items, (const char *const *)item, levels, (const char *const *)labels, out));
-done:
-  bl_free_texts(item, item ? columns : 0);
-  bl_free_texts(labels, labels ? 2 * columns : 0);
-  bl_free(levels);
-  return status;
+  MUST(bl_coding_make(ctx, items, (const char *const *)item, levels, labels, out));
+  return BLICA_OK;
 }
 
 /* ---- cuts as parameters ---- */

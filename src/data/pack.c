@@ -13,7 +13,7 @@
 
 void blica_packer_free(blica_packer *packer) {
   if (!packer) return;
-  bl_free_texts(packer->variables, packer->n);
+  bl_free(packer->variables);
   for (size_t s = 0; s < packer->segment_capacity; s++) {
     bl_free(packer->segments[s].ones);
     bl_free(packer->segments[s].present);
@@ -27,44 +27,39 @@ void blica_packer_free(blica_packer *packer) {
 
 /* Fails when two variables have one name. */
 static blica_status check_names(blica_ctx *ctx, int n, char *const *variables) {
-  blica_status status = BLICA_OK;
-  bl_intern seen = {0};
+  BL_CLEAN(bl_intern_clear) bl_intern seen = {0};
   for (int i = 0; i < n; i++) {
     int32_t id;
-    TRY(bl_intern_add(ctx, &seen, variables[i], strlen(variables[i]), &id));
+    MUST(bl_intern_add(ctx, &seen, variables[i], strlen(variables[i]), &id));
     if (id < i)
-      FAIL(ctx, BLICA_ERR_DATA, "variables %d and %d are both named '%s'; give each variable a name of its own", id + 1,
-           i + 1, variables[i]);
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "variables %d and %d are both named '%s'; give each variable a name of its own", id + 1, i + 1,
+                     variables[i]);
   }
-done:
-  bl_intern_clear(&seen);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out) {
   if (out) *out = NULL;
   BL_NEED(ctx, out);
-  blica_status status;
-  blica_packer *packer = NULL;
+  BL_AUTO(blica_packer) *packer = NULL;
   if (n < 2)
-    FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n,
-         n == 1 ? "" : "s");
-  TRY(bl_alloc(ctx, 1, &packer));
+    return bl_fail(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n,
+                   n == 1 ? "" : "s");
+  MUST(bl_alloc(ctx, 1, &packer));
   packer->n = n;
   for (int i = 0; variables && i < n; i++) {
     if (!variables[i])
-      FAIL(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
-    if (!*variables[i]) FAIL(ctx, BLICA_ERR_DATA, "the name of variable %d is empty; give it a name", i + 1);
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
+    if (!*variables[i]) return bl_fail(ctx, BLICA_ERR_DATA, "the name of variable %d is empty; give it a name", i + 1);
   }
   if (variables)
-    TRY(bl_copy_texts(ctx, n, variables, &packer->variables));
+    MUST(bl_copy_texts(ctx, n, variables, &packer->variables));
   else
-    TRY(bl_number_texts(ctx, n, "x", &packer->variables));
-  TRY(check_names(ctx, n, packer->variables));
+    MUST(bl_number_texts(ctx, n, "x", &packer->variables));
+  MUST(check_names(ctx, n, packer->variables));
   *out = bl_take(&packer);
-done:
-  blica_packer_free(packer);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id) {
@@ -246,38 +241,32 @@ static blica_status finish_segment(blica_ctx *ctx, bl_segment_bits *bits, int s,
 
 blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out) {
   if (out) *out = NULL;
-  if (!ctx || !out) blica_packer_free(packer);
+  BL_AUTO(blica_packer) *ended = packer;
+  BL_AUTO(blica_data) *data = NULL;
   BL_NEED(ctx, out, packer);
-  blica_status status;
-  blica_data *data = NULL;
-  if (packer->rows == 0) FAIL(ctx, BLICA_ERR_DATA, "the data have no rows");
-  TRY(bl_alloc(ctx, 1, &data));
+  if (packer->rows == 0) return bl_fail(ctx, BLICA_ERR_DATA, "the data have no rows");
+  MUST(bl_alloc(ctx, 1, &data));
   int u = packer->labels.count;
   data->n = packer->n;
-  TRY(bl_alloc(ctx, (size_t)u, &data->samples));
-  TRY(bl_alloc(ctx, (size_t)u, &data->words));
-  TRY(bl_alloc(ctx, (size_t)u, &data->ones));
-  TRY(bl_alloc(ctx, (size_t)u, &data->present));
+  MUST(bl_alloc(ctx, (size_t)u, &data->samples));
+  MUST(bl_alloc(ctx, (size_t)u, &data->words));
+  MUST(bl_alloc(ctx, (size_t)u, &data->ones));
+  MUST(bl_alloc(ctx, (size_t)u, &data->present));
   data->u = u;
-  TRY(bl_copy_texts(ctx, u, (const char *const *)packer->labels.texts, &data->segments));
-  for (int s = 0; s < u; s++) TRY(finish_segment(ctx, &packer->segments[s], s, data));
+  MUST(bl_copy_texts(ctx, u, (const char *const *)packer->labels.texts, &data->segments));
+  for (int s = 0; s < u; s++) MUST(finish_segment(ctx, &packer->segments[s], s, data));
   data->rows = packer->rows;
   data->missing = packer->missing;
-  data->variables = packer->variables;
-  packer->variables = NULL;
-  data->row_segment = packer->row_segment;
-  packer->row_segment = NULL;
+  data->variables = bl_take(&packer->variables);
+  data->row_segment = bl_take(&packer->row_segment);
   *out = bl_take(&data);
-done:
-  blica_data_free(data);
-  blica_packer_free(packer);
-  return status;
+  return BLICA_OK;
 }
 
 void blica_data_free(blica_data *data) {
   if (!data) return;
-  bl_free_texts(data->variables, data->n);
-  bl_free_texts(data->segments, data->u);
+  bl_free(data->variables);
+  bl_free(data->segments);
   for (int s = 0; s < data->u; s++) {
     bl_free(data->ones[s]);
     bl_free(data->present[s]);

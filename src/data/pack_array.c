@@ -3,22 +3,20 @@
 
 /* Segments 0..u-1 under these labels; NULL: 1, 2, .... */
 static blica_status add_segments(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels) {
-  blica_status status = BLICA_OK;
-  char **numbers = NULL;
+  BL_OWNED char **numbers = NULL;
   int32_t id;
   if (!labels) {
-    TRY(bl_number_texts(ctx, u, "", &numbers));
+    MUST(bl_number_texts(ctx, u, "", &numbers));
     labels = (const char *const *)numbers;
   }
   for (int s = 0; s < u; s++) {
-    TRY(blica_pack_segment(ctx, packer, labels[s], &id));
+    MUST(blica_pack_segment(ctx, packer, labels[s], &id));
     if (id != s)
-      FAIL(ctx, BLICA_ERR_DATA, "segments %d and %d are both named '%s'; give each segment a label of its own", id + 1,
-           s + 1, labels[s]);
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "segments %d and %d are both named '%s'; give each segment a label of its own", id + 1, s + 1,
+                     labels[s]);
   }
-done:
-  bl_free_texts(numbers, u);
-  return status;
+  return BLICA_OK;
 }
 
 /* Rows of bits, which may lie anywhere in memory, by way of a chunk of rows. */
@@ -40,25 +38,21 @@ static blica_status take_bits(blica_ctx *ctx, blica_packer *packer, const blica_
 blica_status blica_pack(blica_ctx *ctx, const blica_table *t, blica_data **out) {
   BL_NEED_OUT(ctx, out, t);
   if (t->rows > 0) BL_NEED(ctx, t->x);
-  blica_status status;
-  blica_packer *packer = NULL;
+  BL_AUTO(blica_packer) *packer = NULL;
   BL_OWNED int32_t *one = NULL;
   const bool apart = t->row_stride || t->column_stride;
   const ptrdiff_t row_stride = apart ? t->row_stride : t->n, column_stride = apart ? t->column_stride : 1;
   const int u = t->segment || t->u ? t->u : 1;
-  if (t->rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)t->rows);
-  if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
-  if (!t->segment && u > 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments, but segment, that of each row, is NULL", u);
-  if (!t->segment) TRY(bl_alloc(ctx, (size_t)t->rows, &one));
+  if (t->rows < 0) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)t->rows);
+  if (u < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
+  if (!t->segment && u > 1)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d segments, but segment, that of each row, is NULL", u);
+  if (!t->segment) MUST(bl_alloc(ctx, (size_t)t->rows, &one));
   const int32_t *segment = t->segment ? t->segment : one;
-  TRY(t->levels ? blica_pack_begin_items(ctx, t->n, t->variables, t->levels, t->level_labels, &packer)
-                : blica_pack_begin(ctx, t->n, t->variables, &packer));
-  TRY(add_segments(ctx, packer, u, t->segments));
-  TRY(t->levels ? packer->take_items(ctx, packer, t->rows, t->x, row_stride, column_stride, segment)
-                : take_bits(ctx, packer, t, row_stride, column_stride, segment));
-  status = blica_pack_end(ctx, packer, out);
-  packer = NULL;
-done:
-  blica_packer_free(packer);
-  return status;
+  MUST(t->levels ? blica_pack_begin_items(ctx, t->n, t->variables, t->levels, t->level_labels, &packer)
+                 : blica_pack_begin(ctx, t->n, t->variables, &packer));
+  MUST(add_segments(ctx, packer, u, t->segments));
+  MUST(t->levels ? packer->take_items(ctx, packer, t->rows, t->x, row_stride, column_stride, segment)
+                 : take_bits(ctx, packer, t, row_stride, column_stride, segment));
+  return blica_pack_end(ctx, bl_take(&packer), out);
 }

@@ -246,10 +246,9 @@ static blica_status read_segments(reader *r, const struct ArrowArray *a, int64_t
   BL_OWNED int32_t *entry = NULL;
   const struct ArrowSchema *schema = r->schema.children[r->segment_at];
   const char type = letter_of(schema->format);
-  bl_intern texts = {0};
-  blica_status status;
-  TRY(check_array(r, a, schema->name, type, first + rows));
-  if (schema->dictionary) TRY(read_dictionary(r, a, schema, schema->name, &texts, &entry));
+  BL_CLEAN(bl_intern_clear) bl_intern texts = {0};
+  MUST(check_array(r, a, schema->name, type, first + rows));
+  if (schema->dictionary) MUST(read_dictionary(r, a, schema, schema->name, &texts, &entry));
   for (int64_t k = 0; k < rows; k++) {
     const int64_t at = a->offset + first + k, value = is_text(type) ? 0 : number_at(a, type, at);
     char number[24];
@@ -257,11 +256,12 @@ static blica_status read_segments(reader *r, const struct ArrowArray *a, int64_t
     const char *text = number;
     const bool present = is_valid(a, at);
     if (present && entry && (value < 0 || value >= a->dictionary->length))
-      FAIL(r->ctx, BLICA_ERR_FORMAT, "row %lld: the index of its segment is outside the dictionary",
-           (long long)(r->rows + k + 1));
+      return bl_fail(r->ctx, BLICA_ERR_FORMAT, "row %lld: the index of its segment is outside the dictionary",
+                     (long long)(r->rows + k + 1));
     if (!present || (entry && entry[value] < 0))
-      FAIL(r->ctx, BLICA_ERR_DATA, "row %lld has no segment; drop such rows or give them a segment of their own",
-           (long long)(r->rows + k + 1));
+      return bl_fail(r->ctx, BLICA_ERR_DATA,
+                     "row %lld has no segment; drop such rows or give them a segment of their own",
+                     (long long)(r->rows + k + 1));
     if (entry)
       text = texts.texts[entry[value]], length = strlen(text);
     else if (is_text(type))
@@ -269,14 +269,11 @@ static blica_status read_segments(reader *r, const struct ArrowArray *a, int64_t
     else
       length = (size_t)snprintf(number, sizeof number, "%lld", (long long)value);
     if (!text)
-      FAIL(r->ctx, BLICA_ERR_FORMAT, "row %lld: the offsets of its segment are impossible",
-           (long long)(r->rows + k + 1));
-    TRY(bl_intern_add(r->ctx, &r->segments, text, length, &r->segment[r->rows + k]));
+      return bl_fail(r->ctx, BLICA_ERR_FORMAT, "row %lld: the offsets of its segment are impossible",
+                     (long long)(r->rows + k + 1));
+    MUST(bl_intern_add(r->ctx, &r->segments, text, length, &r->segment[r->rows + k]));
   }
-  status = BLICA_OK;
-done:
-  bl_intern_clear(&texts);
-  return status;
+  return BLICA_OK;
 }
 
 /* Space for more rows in all columns. */
@@ -367,17 +364,16 @@ static blica_status pack_chunks(reader *r, blica_packer *packer) {
 }
 
 static blica_status pack(reader *r, bool ordinal, blica_data **out) {
-  blica_status status;
-  blica_packer *packer = NULL;
+  BL_AUTO(blica_packer) *packer = NULL;
   BL_OWNED const char **names = NULL, **labels = NULL;
   BL_OWNED int *levels = NULL;
   int at = 0;
-  TRY(bl_alloc(r->ctx, (size_t)r->n + 1, &names));
-  TRY(bl_alloc(r->ctx, (size_t)r->n + 1, &levels));
-  TRY(bl_alloc(r->ctx, ((size_t)r->n + 1) * BL_MOST_LEVELS, &labels));
+  MUST(bl_alloc(r->ctx, (size_t)r->n + 1, &names));
+  MUST(bl_alloc(r->ctx, (size_t)r->n + 1, &levels));
+  MUST(bl_alloc(r->ctx, ((size_t)r->n + 1) * BL_MOST_LEVELS, &labels));
   for (int i = 0; i < r->n; i++) {
     column *c = &r->columns[i];
-    TRY(find_levels(r->ctx, c, ordinal));
+    MUST(find_levels(r->ctx, c, ordinal));
     names[i] = c->name;
     levels[i] = c->levels ? c->levels : 2;
     for (int l = 0; l < levels[i] && !c->schema->dictionary; l++)
@@ -385,17 +381,13 @@ static blica_status pack(reader *r, bool ordinal, blica_data **out) {
     for (int k = 0; k < c->texts.count; k++)
       if (c->level[k] >= 0) labels[at++] = c->texts.texts[k];
   }
-  TRY(blica_pack_begin_items(r->ctx, r->n, names, levels, labels, &packer));
+  MUST(blica_pack_begin_items(r->ctx, r->n, names, levels, labels, &packer));
   for (int s = 0; s < (r->segments.count ? r->segments.count : 1); s++) {
     int32_t id;
-    TRY(blica_pack_segment(r->ctx, packer, r->segments.count ? r->segments.texts[s] : "1", &id));
+    MUST(blica_pack_segment(r->ctx, packer, r->segments.count ? r->segments.texts[s] : "1", &id));
   }
-  TRY(pack_chunks(r, packer));
-  status = blica_pack_end(r->ctx, packer, out);
-  packer = NULL;
-done:
-  blica_packer_free(packer);
-  return status;
+  MUST(pack_chunks(r, packer));
+  return blica_pack_end(r->ctx, bl_take(&packer), out);
 }
 
 static blica_status read_stream(reader *r, struct ArrowArrayStream *stream, const char *segment_column) {

@@ -67,20 +67,16 @@ static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t row
 blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
                                     const char *const *labels, blica_packer **out) {
   BL_NEED_OUT(ctx, out, levels);
-  blica_status status;
-  blica_coding *coding = NULL;
-  char **columns = NULL, **numbers = NULL;
+  BL_AUTO(blica_coding) *coding = NULL;
+  BL_OWNED char **columns = NULL;
+  BL_OWNED char **numbers = NULL;
   if (n < 2) return blica_pack_begin(ctx, n, variables, out); /* which refuses it */
-  if (!variables) TRY(bl_number_texts(ctx, n, "x", &numbers));
-  TRY(bl_coding_make(ctx, n, variables ? variables : (const char *const *)numbers, levels, labels, &coding));
-  TRY(bl_coding_columns(ctx, coding, &columns));
-  TRY(blica_pack_begin(ctx, coding->first[n], (const char *const *)columns, out));
+  if (!variables) MUST(bl_number_texts(ctx, n, "x", &numbers));
+  MUST(bl_coding_make(ctx, n, variables ? variables : (const char *const *)numbers, levels, labels, &coding));
+  MUST(bl_coding_columns(ctx, coding, &columns));
+  MUST(blica_pack_begin(ctx, coding->first[n], (const char *const *)columns, out));
   (*out)->coding = coding;
   (*out)->take_items = take_items;
   coding = NULL;
-done:
-  bl_free_texts(columns, *out ? (*out)->n : coding ? coding->first[n] : 0);
-  bl_free_texts(numbers, n);
-  blica_coding_free(coding);
-  return status;
+  return BLICA_OK;
 }

@@ -35,17 +35,16 @@ static void row_keys(const blica_data *data, int s, const bl_row_keys *k, uint64
 /* Distinct keys are found by hashing and moved forward. */
 blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first, int last, int bits, const int *column,
                               bl_row_keys *k) {
-  blica_status status;
-  int64_t *slot = NULL; /* [size, a power of two] key + 1 */
+  BL_OWNED int64_t *slot = NULL; /* [size, a power of two] key + 1 */
   size_t size = 16;
   *k = (bl_row_keys){.bits = bits, .words = (bits + 63) / 64, .column = column};
   const size_t width = 2 * (size_t)k->words, bytes = width * sizeof *k->key;
   for (int s = first; s < last; s++) k->rows += data->samples[s];
   while (size < 2 * (size_t)k->rows) size *= 2;
-  TRY(bl_alloc(ctx, bl_mul((size_t)k->rows, width), &k->key));
-  TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->weight));
-  TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->id));
-  TRY(bl_alloc(ctx, size, &slot));
+  MUST(bl_alloc(ctx, bl_mul((size_t)k->rows, width), &k->key));
+  MUST(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->weight));
+  MUST(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->id));
+  MUST(bl_alloc(ctx, size, &slot));
   const double *weight = bl_data_weights(data, first);
   const bl_hash_key secret = bl_hash_key_draw(k);
   uint64_t *key = k->key;
@@ -61,9 +60,7 @@ blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first,
     k->id[r] = slot[at] - 1;
     k->weight[k->id[r]] += weight ? weight[r] : 1;
   }
-done:
-  bl_free(slot);
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- in order, and in groups ---- */
@@ -75,6 +72,12 @@ typedef struct {
   int64_t *rank;  /* [count] keys in order */
   int64_t *place; /* [count] place of each key in that order */
 } segment_keys;
+
+static void free_keys(segment_keys *k) {
+  bl_row_keys_free(&k->keys);
+  bl_free(k->rank);
+  bl_free(k->place);
+}
 
 static const uint64_t *key_at(const segment_keys *k, int64_t rank) {
   return k->keys.key + k->rank[rank] * 2 * k->keys.words;
@@ -164,50 +167,42 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
 /* Groups of the rows of segments first..last-1 taken together. */
 static blica_status add_segments(blica_ctx *ctx, bl_patterns *p, const blica_data *data, int first, int last,
                                  int64_t first_row, int n, const blica_coding *coding, const int *column) {
-  blica_status status = BLICA_OK;
-  segment_keys k = {.n = n, .coding = coding};
-  TRY(bl_row_keys_make(ctx, data, first, last, bl_plane(coding, n), column, &k.keys));
-  TRY(sort_keys(ctx, &k));
+  BL_CLEAN(free_keys) segment_keys k = {.n = n, .coding = coding};
+  MUST(bl_row_keys_make(ctx, data, first, last, bl_plane(coding, n), column, &k.keys));
+  MUST(sort_keys(ctx, &k));
   const int64_t start = p->count, count = k.keys.count;
   const int64_t empty = count > 0 && nothing_present(&k, 0) ? 1 : 0; /* sorts first */
   for (int64_t low = empty; low < count;) {
     int64_t high = low + 1;
     const size_t bytes = sizeof(uint64_t) * (size_t)k.keys.words;
     while (high < count && memcmp(key_at(&k, low), key_at(&k, high), bytes) == 0) high++;
-    TRY(add_group(ctx, p, &k, first, low, high));
+    MUST(add_group(ctx, p, &k, first, low, high));
     low = high;
   }
   for (int64_t r = 0; r < k.keys.rows; r++) {
     int64_t place = k.place[k.keys.id[r]] - empty;
     p->row_pattern[first_row + r] = place < 0 ? -1 : start + place;
   }
-done:
-  bl_row_keys_free(&k.keys);
-  bl_free(k.rank);
-  bl_free(k.place);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
                               const int *column, bool pooled, bl_patterns **out) {
-  blica_status status = BLICA_OK;
-  bl_patterns *p = NULL;
+  BL_AUTO(bl_patterns) *p = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &p));
+  MUST(bl_alloc(ctx, 1, &p));
   p->rows = data->rows;
   p->cuts = bl_plane(coding, n);
   p->ordinal = bl_coding_ordinal(coding);
-  TRY(bl_alloc_for(ctx, p, (size_t)data->rows, &p->row_pattern));
+  MUST(bl_alloc_for(ctx, p, (size_t)data->rows, &p->row_pattern));
   int64_t row = 0;
-  if (pooled) TRY(add_segments(ctx, p, data, 0, data->u, 0, n, coding, column));
+  if (pooled) MUST(add_segments(ctx, p, data, 0, data->u, 0, n, coding, column));
   for (int s = 0; !pooled && s < data->u; s++) {
-    TRY(add_segments(ctx, p, data, s, s + 1, row, n, coding, column));
+    MUST(add_segments(ctx, p, data, s, s + 1, row, n, coding, column));
     row += data->samples[s];
   }
   *out = bl_take(&p);
-done:
-  bl_patterns_free(p);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out) {

@@ -267,8 +267,8 @@ done:
 /* Gives the model the names and the levels of its variables. */
 static blica_status name_model(blica_ctx *ctx, const outline *shape, blica_model *model) {
   blica_status status;
-  bl_free_texts(model->variables, model->n);
-  bl_free_texts(model->segments, model->u);
+  bl_free(model->variables);
+  bl_free(model->segments);
   model->variables = model->segments = NULL;
   TRY(bl_copy_texts(ctx, shape->n, (const char *const *)shape->variables, &model->variables));
   TRY(bl_copy_texts(ctx, shape->u, (const char *const *)shape->segments, &model->segments));

@@ -24,7 +24,8 @@ blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *nam
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
 /* The file appears whole or not at all. */
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz);
-void bl_npz_free(bl_npz_writer *npz);
+void bl_npz_writer_free(bl_npz_writer *npz);
+BL_AUTO_FREE(bl_npz_writer)
 
 /* ---- reading: declared sizes are checked before anything is allocated for them ---- */
 
@@ -38,8 +39,9 @@ blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name
                             double *out);
 /* Fails unless the entry is large enough to hold that many elements of one byte. */
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
-/* An array of strings as UTF-8; free with bl_free_texts. */
+/* An array of strings as UTF-8; free with bl_free. */
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out);
-void bl_npz_close(bl_npz_reader *npz);
+void bl_npz_reader_free(bl_npz_reader *npz);
+BL_AUTO_FREE(bl_npz_reader)
 
 #endif

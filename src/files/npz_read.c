@@ -25,7 +25,7 @@ typedef struct {
   uint64_t size, packed, at; /* bytes of the array, of what is stored, and before it in the archive */
 } member;
 
-void bl_npz_close(bl_npz_reader *npz) {
+void bl_npz_reader_free(bl_npz_reader *npz) {
   if (!npz) return;
   if (npz->file) fclose(npz->file);
   bl_free(npz->directory);
@@ -102,21 +102,18 @@ static blica_status read_directory(blica_ctx *ctx, bl_npz_reader *npz) {
 }
 
 blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out) {
-  blica_status status;
-  bl_npz_reader *npz = NULL;
+  BL_AUTO(bl_npz_reader) *npz = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &npz));
-  TRY(bl_copy_text(ctx, path, &npz->path));
+  MUST(bl_alloc(ctx, 1, &npz));
+  MUST(bl_copy_text(ctx, path, &npz->path));
   errno = 0;
   npz->file = fopen(path, "rb");
   const off_t size = npz->file && fseeko(npz->file, 0, SEEK_END) == 0 ? ftello(npz->file) : -1;
-  if (size < 0) FAIL_OUTSIDE(ctx, BLICA_ERR_IO, "%s: cannot open as .npz: %s", path, strerror(errno));
+  if (size < 0) return bl_fail_outside(ctx, BLICA_ERR_IO, "%s: cannot open as .npz: %s", path, strerror(errno));
   npz->file_size = (uint64_t)size;
-  TRY(read_directory(ctx, npz));
+  MUST(read_directory(ctx, npz));
   *out = bl_take(&npz);
-done:
-  bl_npz_close(npz);
-  return status;
+  return BLICA_OK;
 }
 
 static bool locate(const bl_npz_reader *npz, const char *name, member *m) {
@@ -259,13 +256,12 @@ static blica_status open_entry(blica_ctx *ctx, bl_npz_reader *npz, const char *n
 
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out) {
-  blica_status status;
-  entry e;
+  BL_CLEAN(close_entry) entry e = {0};
   BL_OWNED char *slab = NULL;
-  TRY(open_entry(ctx, npz, name, &e));
+  MUST(open_entry(ctx, npz, name, &e));
   const bl_npy *array = &e.array;
   if (array->kind == 'U' || array->kind == 'S')
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
   bool same = array->ndim == ndim;
   size_t expected = 1;
   for (int d = 0; d < ndim; d++) {
@@ -273,22 +269,20 @@ blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name
     expected = bl_mul(expected, shape[d]);
   }
   if (!same)
-    FAIL(ctx, BLICA_ERR_FORMAT,
-         "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected", npz->path,
-         name, array->ndim, array->count, ndim, expected);
-  TRY(bl_alloc(ctx, SLAB, &slab));
+    return bl_fail(ctx, BLICA_ERR_FORMAT,
+                   "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected",
+                   npz->path, name, array->ndim, array->count, ndim, expected);
+  MUST(bl_alloc(ctx, SLAB, &slab));
   const bool transpose = array->fortran && ndim == 2;
   for (size_t first = 0, step = SLAB / array->size; first < array->count; first += step) {
     const size_t count = array->count - first < step ? array->count - first : step;
-    TRY(read_bytes(ctx, &e, slab, count * array->size));
+    MUST(read_bytes(ctx, &e, slab, count * array->size));
     for (size_t k = 0; k < count; k++) {
       const size_t at = transpose ? (first + k) % shape[0] * shape[1] + (first + k) / shape[0] : first + k;
       out[at] = bl_npy_number(array, slab + k * array->size);
     }
   }
-done:
-  close_entry(&e);
-  return status;
+  return BLICA_OK;
 }
 
 /* Element p of a text array into to, which has room for size + 1 bytes (UTF-8 never needs more than UCS-4). */
@@ -309,34 +303,29 @@ static void get_text(const bl_npy *array, const char *p, char *to) {
 }
 
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out) {
-  blica_status status;
-  entry e;
-  BL_OWNED char *bytes = NULL, *text = NULL;
+  BL_CLEAN(close_entry) entry e = {0};
+  BL_OWNED char *bytes = NULL, *text = NULL, **list = NULL;
   *out = NULL;
   *count = 0;
-  TRY(open_entry(ctx, npz, name, &e));
+  MUST(open_entry(ctx, npz, name, &e));
   const bl_npy *array = &e.array;
   if (array->kind != 'U' && array->kind != 'S')
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
   if (array->ndim > 1 || array->count > INT32_MAX)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected",
-         npz->path, name, array->ndim, array->count);
+    return bl_fail(ctx, BLICA_ERR_FORMAT,
+                   "%s: array %s has %d dimensions and %zu elements; a list of names is expected", npz->path, name,
+                   array->ndim, array->count);
   if (array->size == 0 && array->count > 1) /* any number of them would fit into no bytes */
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name, array->count);
-  TRY(bl_alloc(ctx, array->size, &bytes));
-  TRY(bl_alloc(ctx, array->size + 1, &text));
-  TRY(bl_alloc(ctx, array->count, out));
-  *count = (int)array->count;
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name,
+                   array->count);
+  MUST(bl_alloc(ctx, array->size, &bytes));
+  MUST(bl_alloc(ctx, array->size + 1, &text));
+  MUST(bl_alloc(ctx, array->count, &list));
   for (size_t k = 0; k < array->count; k++) {
-    TRY(read_bytes(ctx, &e, bytes, array->size));
+    MUST(read_bytes(ctx, &e, bytes, array->size));
     get_text(array, bytes, text);
-    TRY(bl_copy_text(ctx, text, &(*out)[k]));
+    MUST(bl_copy_text_for(ctx, list, text, &list[k]));
   }
-done:
-  close_entry(&e);
-  if (status != BLICA_OK) {
-    bl_free_texts(*out, *count);
-    *out = NULL;
-  }
-  return status;
+  *count = (int)array->count, *out = bl_take(&list);
+  return BLICA_OK;
 }

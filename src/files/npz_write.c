@@ -34,7 +34,7 @@ struct bl_npz_writer {
   unsigned char buffer[BL_ZIP_BUFFER];
 };
 
-void bl_npz_free(bl_npz_writer *npz) {
+void bl_npz_writer_free(bl_npz_writer *npz) {
   if (!npz) return;
 #ifdef BLICA_ZLIB
   deflateEnd(&npz->stream);

@@ -308,40 +308,35 @@ static blica_status find_file(blica_ctx *ctx, const char *path, bool resume, uns
 static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_checkpoint *c) {
   blica_status status = BLICA_OK;
   finding f = {.found = false};
-  unsigned char *bytes = NULL;
+  BL_OWNED unsigned char *bytes = NULL;
   bool root = bl_comm(ctx)->rank == 0;
   if (root) status = find_file(ctx, path, resume, &bytes, &f);
   if (root && f.found) bl_checkpoint_mark(c, path);
-  TRY(bl_agree(ctx, status));
-  TRY(bl_broadcast(ctx, &f, sizeof f, 0));
+  MUST(bl_agree(ctx, status));
+  MUST(bl_broadcast(ctx, &f, sizeof f, 0));
   if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit starts from the beginning", path);
-  if (!f.found) goto done;
+  if (!f.found) return BLICA_OK;
   if (!root) status = bl_alloc(ctx, f.size + 1, &bytes);
-  TRY(bl_agree(ctx, status));
-  TRY(bl_broadcast(ctx, bytes, f.size, 0));
-  TRY(bl_checkpoint_parse(ctx, path, bytes, f.size, c));
+  MUST(bl_agree(ctx, status));
+  MUST(bl_broadcast(ctx, bytes, f.size, 0));
+  MUST(bl_checkpoint_parse(ctx, path, bytes, f.size, c));
   c->resumed = true;
-done:
-  bl_free(bytes);
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds, bool resume, double deadline,
                                 bl_checkpoint **out) {
-  blica_status status;
-  bl_checkpoint *c = NULL;
+  BL_AUTO(bl_checkpoint) *c = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &c));
+  MUST(bl_alloc(ctx, 1, &c));
   pthread_mutex_init(&c->lock, NULL);
-  TRY(bl_copy_text(ctx, path, &c->path));
+  MUST(bl_copy_text(ctx, path, &c->path));
   c->seconds = seconds;
   c->deadline = deadline;
   c->next = bl_seconds() + seconds;
   c->round = 1;
   c->writes = bl_comm(ctx)->rank == 0;
-  TRY(read_all(ctx, path, resume, c));
+  MUST(read_all(ctx, path, resume, c));
   *out = bl_take(&c);
-done:
-  bl_checkpoint_free(c);
-  return status;
+  return BLICA_OK;
 }

@@ -96,5 +96,6 @@ const char *bl_checkpoint_path(const bl_checkpoint *checkpoint); /* its file */
 /* Writes what is new, whether it is time or not. */
 void bl_checkpoint_flush(blica_ctx *ctx, bl_checkpoint *checkpoint);
 void bl_checkpoint_free(bl_checkpoint *checkpoint);
+BL_AUTO_FREE(bl_checkpoint)
 
 #endif

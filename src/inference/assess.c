@@ -36,8 +36,8 @@ BL_OPTION_TABLE(assess, assess_table)
 
 void blica_assessment_free(blica_assessment *a) {
   if (!a) return;
-  bl_free_texts(a->variables, a->n);
-  bl_free_texts(a->segments, a->u);
+  bl_free(a->variables);
+  bl_free(a->segments);
   bl_free(a);
 }
 

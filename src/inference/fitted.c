@@ -12,8 +12,8 @@
 
 void blica_fitted_free(blica_fitted_values *f) {
   if (!f) return;
-  bl_free_texts(f->variables, f->n);
-  bl_free_texts(f->segments, f->u);
+  bl_free(f->variables);
+  bl_free(f->segments);
   bl_free(f);
 }
 

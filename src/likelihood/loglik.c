@@ -327,6 +327,6 @@ done:
 
 void blica_loglik_result_free(blica_loglik_result *result) {
   if (!result) return;
-  bl_free_texts(result->segments, result->u);
+  bl_free(result->segments);
   bl_free(result);
 }

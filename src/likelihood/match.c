@@ -94,7 +94,7 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
   if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
   TRY(match_names(ctx, model, columns ? columns : model->variables, data, segments, variable, segment));
 done:
-  bl_free_texts(columns, columns ? model->planes : 0);
+  bl_free(columns);
   return status;
 }
 

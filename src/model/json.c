@@ -317,16 +317,14 @@ blica_status bl_read_matrix(const bl_json_reader *r, const char *name, const bl_
   return BLICA_OK;
 }
 
-blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, char **out) {
+blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, void *list,
+                           char **out) {
   MUST(bl_read_array(r, name, value, (size_t)count));
   const bl_json *item = value + 1;
   for (int i = 0; i < count; i++, item += item->span) {
     const char *text = bl_json_string(item);
-    char *copy;
     if (!text) return bl_json_bad(r, "%s[%d] is %s, not a string", name, i, bl_json_type(item));
-    MUST(bl_copy_text(r->ctx, text, &copy));
-    bl_free(out[i]);
-    out[i] = copy;
+    MUST(bl_copy_text_for(r->ctx, list, text, &out[i]));
   }
   return BLICA_OK;
 }

@@ -65,8 +65,9 @@ blica_status bl_read_whole(const bl_json_reader *r, const char *where, const bl_
 blica_status bl_read_seed(const bl_json_reader *r, const char *where, const bl_json *value, uint64_t *out);
 /* Text of fewer than size bytes, into out. */
 blica_status bl_read_name(const bl_json_reader *r, const char *where, const bl_json *value, char *out, size_t size);
-/* Copies an array of `count` texts into out and frees the texts that were in out. */
-blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, char **out);
+/* Copies an array of `count` texts into out; they are owned by list. */
+blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, void *list,
+                           char **out);
 
 /* Fails unless value is an array of `count` elements. */
 blica_status bl_read_array(const bl_json_reader *r, const char *where, const bl_json *value, size_t count);

@@ -79,7 +79,7 @@ blica_status blica_model_set_labels(blica_ctx *ctx, blica_model *model, const ch
   BL_NEED(ctx, model);
   char **copy = NULL;
   if (labels) MUST(bl_copy_texts(ctx, model->n, labels, &copy));
-  bl_free_texts(model->labels, model->n);
+  bl_free(model->labels);
   model->labels = copy;
   return BLICA_OK;
 }
@@ -93,9 +93,9 @@ void blica_model_free(blica_model *model) {
   bl_free(model->cuts);
   bl_free(model->thresholds);
   bl_free(model->samples);
-  bl_free_texts(model->variables, model->n);
-  bl_free_texts(model->segments, model->u);
-  bl_free_texts(model->labels, model->n);
+  bl_free(model->variables);
+  bl_free(model->segments);
+  bl_free(model->labels);
   bl_free(model->fit.starts);
   bl_free(model->fit.shift);
   bl_free(model->fit.eigen_min);
@@ -241,13 +241,11 @@ void bl_model_prior(const blica_model *m, double *sd_mixing, double *sd_variance
 }
 
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value) {
-  blica_status status;
   size_t count = (size_t)report->n_notes;
-  TRY(bl_resize(ctx, count, count + 1, &report->notes));
+  MUST(bl_resize(ctx, count, count + 1, &report->notes));
   memset(&report->notes[count], 0, sizeof *report->notes);
   strncpy(report->notes[count].name, name, sizeof report->notes->name - 1);
   report->notes[count].value = value;
   report->n_notes++;
-done:
-  return status;
+  return BLICA_OK;
 }

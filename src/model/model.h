@@ -4,12 +4,6 @@
 
 #include "data/coding.h"
 
-/* Objects that are freed when the function returns: BL_AUTO(blica_counts) *counts = NULL; (base.h). */
-BL_AUTO_FREE(blica_data)
-BL_AUTO_FREE(blica_counts)
-BL_AUTO_FREE(blica_cor)
-BL_AUTO_FREE(blica_model)
-
 /* Brings the model to the canonical form of blica.h in place: scale, order and sign of the sources,
  * in mixing, variances and means. A source whose variances are not all positive and
  * finite keeps its scale. */

@@ -179,47 +179,36 @@ static blica_status check_shapes(const bl_json_reader *r, const bl_json *root, s
 static blica_status read_labels(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   MUST(bl_read_array(r, "labels", value, (size_t)m->n));
   MUST(bl_alloc(r->ctx, (size_t)m->n, &m->labels));
-  return bl_read_texts(r, "labels", value, m->n, m->labels);
+  return bl_read_texts(r, "labels", value, m->n, m->labels, m->labels);
 }
 
 /* The items' levels: what they are called, lowest first. All 0 and 1 is no coding. */
 static blica_status read_levels(const bl_json_reader *r, const bl_json *value, blica_model *m) {
-  blica_status status;
-  int *levels = NULL, total = 0;
-  char **labels = NULL;
+  BL_OWNED int *levels = NULL;
+  BL_OWNED char **labels = NULL;
   blica_coding *coding = NULL;
   bool plain = true;
-  TRY(bl_read_array(r, "levels", value, (size_t)m->n));
-  TRY(bl_alloc(r->ctx, (size_t)m->n, &levels));
+  MUST(bl_read_array(r, "levels", value, (size_t)m->n));
+  MUST(bl_alloc(r->ctx, (size_t)m->n, &levels));
+  MUST(bl_alloc(r->ctx, value->span, &labels)); /* the values in it, of which the labels are a part */
   const bl_json *own = value + 1;
-  for (int i = 0; i < m->n; i++, own += own->span) {
+  char **at = labels;
+  for (int i = 0; i < m->n; at += levels[i++], own += own->span) {
     const size_t count = own->kind == BL_JSON_ARRAY ? own->count : 0;
-    if (own->kind != BL_JSON_ARRAY || count < 2 || count > BL_MOST_LEVELS) {
-      status = bl_json_bad(r, "levels[%d] is %s of %zu elements; an item has from 2 to %d levels", i, bl_json_type(own),
-                           count, BL_MOST_LEVELS);
-      goto done;
-    }
-    TRY(bl_resize(r->ctx, (size_t)total, (size_t)total + count, &labels));
-    memset(labels + total, 0, count * sizeof *labels);
-    levels[i] = (int)count;
     char where[64];
+    if (own->kind != BL_JSON_ARRAY || count < 2 || count > BL_MOST_LEVELS)
+      return bl_json_bad(r, "levels[%d] is %s of %zu elements; an item has from 2 to %d levels", i, bl_json_type(own),
+                         count, BL_MOST_LEVELS);
     snprintf(where, sizeof where, "levels[%d]", i);
-    char **at = labels + total;
-    total += (int)count;
-    TRY(bl_read_texts(r, where, own, (int)count, at));
+    levels[i] = (int)count;
+    MUST(bl_read_texts(r, where, own, levels[i], labels, at));
     plain &= count == 2 && strcmp(at[0], "0") == 0 && strcmp(at[1], "1") == 0;
   }
-  if (plain) goto done;
-  status =
+  if (plain) return BLICA_OK;
+  const blica_status status =
       bl_coding_make(r->ctx, m->n, (const char *const *)m->variables, levels, (const char *const *)labels, &coding);
-  if (status == BLICA_ERR_DATA)
-    status = bl_fail(r->ctx, BLICA_ERR_FORMAT, "model '%s': levels cannot be used", r->path);
-  TRY(status);
-  TRY(bl_model_set_coding(r->ctx, m, coding));
-done:
-  bl_free_texts(labels, total);
-  bl_free(levels);
-  return status;
+  if (status == BLICA_ERR_DATA) return bl_fail(r->ctx, BLICA_ERR_FORMAT, "model '%s': levels cannot be used", r->path);
+  return status == BLICA_OK ? bl_model_set_coding(r->ctx, m, coding) : status;
 }
 
 /* The cuts of item i, into cuts [planes]. */
@@ -308,8 +297,8 @@ static blica_status read_model(const bl_json_reader *r, const bl_json *root, bli
   MUST(bl_read_matrix(r, "variances", bl_json_member(root, "variances"), u, k, BL_JSON_NOT_NEGATIVE, m->variances, k,
                       1));
   MUST(bl_read_matrix(r, "means", bl_json_member(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
-  MUST(bl_read_texts(r, "variables", bl_json_member(root, "variables"), m->n, m->variables));
-  MUST(bl_read_texts(r, "segments", bl_json_member(root, "segments"), m->u, m->segments));
+  MUST(bl_read_texts(r, "variables", bl_json_member(root, "variables"), m->n, m->variables, m->variables));
+  MUST(bl_read_texts(r, "segments", bl_json_member(root, "segments"), m->u, m->segments, m->segments));
   if (bl_json_member(root, "labels")) MUST(read_labels(r, bl_json_member(root, "labels"), m));
   if (bl_json_member(root, "levels")) MUST(read_levels(r, bl_json_member(root, "levels"), m));
   MUST(read_defaulted(r, root, m));

@@ -81,27 +81,26 @@ static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
 
 static blica_status draw_mixing(blica_ctx *ctx, const blica_simulate_options *o, double *mixing) {
   enum { ATTEMPTS = 1000000 };
-  blica_status status;
+  BL_OWNED double *work = NULL;
   drawing d = {.n = o->variables, .k = o->sources, .seed = o->seed, .range = o->mixing_range};
   double limit;
   d.lwork = 5 * o->variables + 64 * (o->variables + o->sources);
   d.work_size = bl_mul((size_t)d.n, (size_t)d.k) + (size_t)d.k + (size_t)d.lwork;
-  TRY(bl_alloc(ctx, bl_mul(d.work_size, (size_t)bl_max_threads(ctx)), &d.work));
-  TRY(condition_limit(ctx, &d, &limit));
+  MUST(bl_alloc(ctx, bl_mul(d.work_size, (size_t)bl_max_threads(ctx)), &work));
+  d.work = work;
+  MUST(condition_limit(ctx, &d, &limit));
   d.purpose = DRAW_MIXING;
   for (uint64_t attempt = 0; attempt < ATTEMPTS; attempt++) {
     blica_progress progress = {.stage = "simulate", .fraction = -1, .objective = NAN, .iteration = (int64_t)attempt};
-    if (bl_poll(ctx, &progress)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while drawing the mixing matrix");
+    if (bl_poll(ctx, &progress))
+      return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while drawing the mixing matrix");
     if (condition_of(&d, (int64_t)attempt, 0) >= limit) continue;
     draw_matrix(&d, attempt, mixing);
-    goto done;
+    return BLICA_OK;
   }
-  status = bl_fail(ctx, BLICA_ERR_NUMERIC,
-                   "no mixing matrix of %d variables and %d sources with a condition number below %g in %d draws", d.n,
-                   d.k, limit, ATTEMPTS);
-done:
-  bl_free(d.work);
-  return status;
+  return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                 "no mixing matrix of %d variables and %d sources with a condition number below %g in %d draws", d.n,
+                 d.k, limit, ATTEMPTS);
 }
 
 /* ---- the model ---- */
@@ -265,24 +264,21 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
 
 blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out) {
   BL_NEED_OUT(ctx, out, model);
-  blica_status status;
-  rows_job job = {.model = model, .seed = seed};
+  BL_AUTO(blica_data) *data = NULL;
   BL_OWNED int64_t *first = NULL;
-  TRY(bl_alloc(ctx, (size_t)model->u + 1, &first));
-  job.first = first;
-  TRY(bl_alloc(ctx, bl_mul(bl_mul(WORD, (size_t)(model->n + model->k)), (size_t)bl_max_threads(ctx)), &job.work));
-  TRY(empty_data(ctx, model, first, &job.data));
+  BL_OWNED double *work = NULL;
+  MUST(bl_alloc(ctx, (size_t)model->u + 1, &first));
+  MUST(bl_alloc(ctx, bl_mul(bl_mul(WORD, (size_t)(model->n + model->k)), (size_t)bl_max_threads(ctx)), &work));
+  MUST(empty_data(ctx, model, first, &data));
+  rows_job job = {.model = model, .data = data, .seed = seed, .first = first, .work = work};
   int64_t tasks = first[model->u], batch = 64 * bl_max_threads(ctx);
   for (job.offset = 0; job.offset < tasks; job.offset += batch) { /* in batches, to poll in between */
     blica_progress progress = {.stage = "simulate", .fraction = (double)job.offset / (double)tasks, .objective = NAN};
-    if (bl_poll(ctx, &progress)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while drawing rows");
+    if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while drawing rows");
     bl_parallel(ctx, tasks - job.offset < batch ? tasks - job.offset : batch, rows_task, &job);
   }
-  *out = bl_take(&job.data);
-done:
-  blica_data_free(job.data);
-  bl_free(job.work);
-  return status;
+  *out = bl_take(&data);
+  return BLICA_OK;
 }
 
 /* ---- exact counts ---- */
@@ -326,31 +322,28 @@ static void exact_task(int64_t item, int thread, void *user) {
 
 blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out) {
   BL_NEED_OUT(ctx, out, model);
-  blica_status status;
-  exact_job job = {.model = model};
-  char **columns = NULL;
-  if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
-  TRY(bl_counts_create(ctx, model->planes, model->u, true, (const char *const *)(columns ? columns : model->variables),
-                       (const char *const *)model->segments, &job.counts));
-  TRY(bl_alloc(ctx, (size_t)model->planes, &job.item));
+  BL_AUTO(blica_counts) *counts = NULL;
+  BL_OWNED char **columns = NULL;
+  BL_OWNED int *item = NULL;
+  BL_OWNED double *work = NULL;
+  if (model->coding) MUST(bl_coding_columns(ctx, model->coding, &columns));
+  MUST(bl_counts_create(ctx, model->planes, model->u, true, (const char *const *)(columns ? columns : model->variables),
+                        (const char *const *)model->segments, &counts));
+  MUST(bl_alloc(ctx, (size_t)model->planes, &item));
   for (int i = 0; i < model->n; i++)
-    for (int p = bl_plane(model->coding, i); p < bl_plane(model->coding, i + 1); p++) job.item[p] = i;
-  TRY(bl_alloc(ctx, bl_mul((size_t)(model->n + model->planes), (size_t)bl_max_threads(ctx)), &job.work));
+    for (int p = bl_plane(model->coding, i); p < bl_plane(model->coding, i + 1); p++) item[p] = i;
+  MUST(bl_alloc(ctx, bl_mul((size_t)(model->n + model->planes), (size_t)bl_max_threads(ctx)), &work));
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0 && isfinite(model->samples[s])))
-      FAIL(ctx, BLICA_ERR_ARGUMENT, "segment %d ('%s') has %g samples; exact counts need a nominal number above 0",
-           s + 1, model->segments[s], model->samples[s]);
-    job.counts->samples[s] = model->samples[s];
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "segment %d ('%s') has %g samples; exact counts need a nominal number above 0", s + 1,
+                     model->segments[s], model->samples[s]);
+    counts->samples[s] = model->samples[s];
   }
-  job.counts->exact = 1;
-  bl_parallel(ctx, model->u, exact_task, &job);
-  *out = bl_take(&job.counts);
-done:
-  bl_free_texts(columns, model->planes);
-  blica_counts_free(job.counts);
-  bl_free(job.item);
-  bl_free(job.work);
-  return status;
+  counts->exact = 1;
+  bl_parallel(ctx, model->u, exact_task, &(exact_job){model, counts, item, work});
+  *out = bl_take(&counts);
+  return BLICA_OK;
 }
 
 blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *options, blica_model **model,

@@ -129,44 +129,37 @@ static blica_status solve_cuts(system_of *z) {
 }
 
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {
-  blica_status status;
   const size_t n = (size_t)model->planes, k = (size_t)model->k, u = (size_t)model->u;
   system_of z = {.ctx = ctx, .model = model, .n = model->planes, .k = model->k, .u = model->u};
-  BL_OWNED double *a = NULL;
-  BL_OWNED int *pivots = NULL;
+  BL_OWNED int *item = NULL; /* owns the others */
+  double *a;
+  int *pivots;
   cuts = (cuts && k < n) || n > (size_t)model->n; /* levels need cuts of their own */
-  TRY(bl_alloc(ctx, n, &z.item));
+  MUST(bl_alloc(ctx, n, &item));
+  z.item = item;
   for (int i = 0; i < model->n; i++)
     for (int p = bl_plane(model->coding, i); p < bl_plane(model->coding, i + 1); p++) z.item[p] = i;
-  TRY(bl_alloc(ctx, bl_mul(n, u), &z.weight));
-  TRY(bl_alloc(ctx, bl_mul(n, u), &z.b));
-  TRY(bl_alloc(ctx, n + k, &z.work));
-  TRY(bl_alloc(ctx, bl_mul(n, k) + n, &a));
-  TRY(bl_alloc(ctx, k, &pivots));
-  if (cuts) TRY(bl_alloc(ctx, bl_mul(bl_mul(n, k), u), &z.q));
+  MUST(bl_alloc_for(ctx, item, bl_mul(n, u), &z.weight));
+  MUST(bl_alloc_for(ctx, item, bl_mul(n, u), &z.b));
+  MUST(bl_alloc_for(ctx, item, n + k, &z.work));
+  MUST(bl_alloc_for(ctx, item, bl_mul(n, k) + n, &a));
+  MUST(bl_alloc_for(ctx, item, k, &pivots));
+  if (cuts) MUST(bl_alloc_for(ctx, item, bl_mul(bl_mul(n, k), u), &z.q));
   for (int s = 0; s < model->u; s++) {
     rows_of(&z, s);
-    if (cuts) TRY(factor(&z, s));
+    if (cuts) MUST(factor(&z, s));
   }
-  if (cuts) TRY(solve_cuts(&z));
+  if (cuts) MUST(solve_cuts(&z));
   for (int c = 1; c < z.n;
        c++) /* where hardly anybody has a level, least squares may put its cuts the wrong way round */
     if (z.item[c] == z.item[c - 1]) model->cuts[c] = fmax(model->cuts[c], model->cuts[c - 1] + 1e-6);
-  for (int s = 0; s < model->u; s++) TRY(means_of(&z, s, a, a + n * k, pivots));
-done:
-  bl_free(z.item);
-  bl_free(z.weight);
-  bl_free(z.b);
-  bl_free(z.work);
-  bl_free(z.q);
-  return status;
+  for (int s = 0; s < model->u; s++) MUST(means_of(&z, s, a, a + n * k, pivots));
+  return BLICA_OK;
 }
 
 blica_status bl_model_fill_means(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done) {
-  blica_status status = BLICA_OK;
-  if (!means_done) TRY(bl_solve_means(ctx, model, cuts));
+  if (!means_done) MUST(bl_solve_means(ctx, model, cuts));
   if (cuts) bl_model_center(model);
-  TRY(bl_model_canonical(ctx, model));
-done:
-  return status;
+  MUST(bl_model_canonical(ctx, model));
+  return BLICA_OK;
 }

@@ -485,8 +485,8 @@ static blica_status create_result(blica_ctx *ctx, const blica_model *m, double l
 
 void blica_invariance_free(blica_invariance_result *result) {
   if (!result) return;
-  bl_free_texts(result->variables, result->n);
-  bl_free_texts(result->segments, result->u);
+  bl_free(result->variables);
+  bl_free(result->segments);
   bl_free(result);
 }
 

@@ -75,7 +75,7 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
   for (int s = 0; s < model->u; s++) copy_segment(counts, segment[s], variable, aligned, s);
   *out = bl_take(&aligned);
 done:
-  bl_free_texts(columns, model->planes);
+  bl_free(columns);
   return status;
 }
 
@@ -83,8 +83,8 @@ done:
 
 void bl_rows_free(bl_rows *rows) {
   if (!rows) return;
-  bl_free_texts(rows->columns, rows->planes);
-  bl_free_texts(rows->segments, rows->u);
+  bl_free(rows->columns);
+  bl_free(rows->segments);
   blica_coding_free(rows->coding);
   bl_item_sets_free(rows->sets);
   bl_free(rows);

@@ -53,7 +53,7 @@ static void arrays_read_back(void **state) {
   assert_int_equal(bl_npz_numbers(ctx, npz, "thresholds", 2, margin, thresholds), BLICA_OK);
   assert_int_equal(bl_npz_numbers(ctx, npz, "shift", 1, &segments, shift), BLICA_OK);
   assert_int_equal(bl_npz_numbers(ctx, npz, "condition", 0, NULL, &condition), BLICA_OK);
-  bl_npz_close(npz);
+  bl_npz_reader_free(npz);
   assert_memory_equal(thresholds, cor->thresholds, sizeof thresholds);
   assert_memory_equal(shift, cor->shift, sizeof shift);
   assert_true(condition == 3);

@@ -22,8 +22,8 @@ static blica_cor *random_cor(blica_ctx *ctx, int n, int u, double size) {
   assert_int_equal(bl_number_texts(ctx, n, "x", &variables), BLICA_OK);
   assert_int_equal(bl_number_texts(ctx, u, "", &segments), BLICA_OK);
   assert_int_equal(bl_cor_create(ctx, n, u, variables, segments, samples, true, &cor), BLICA_OK);
-  bl_free_texts(variables, n);
-  bl_free_texts(segments, u);
+  bl_free(variables);
+  bl_free(segments);
   bl_rng rng = bl_rng_make(3, (uint64_t)n);
   for (int64_t p = 0; p < cor->pairs * u; p++) cor->rho[p] = size * (2 * bl_rng_uniform(&rng) - 1), cor->se[p] = 0.1;
   return cor;

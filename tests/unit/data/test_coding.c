@@ -43,7 +43,7 @@ static void names_are_written_and_read_back(void **state) {
   same_coding(made, back);
   assert_int_equal(bl_coding_copy(ctx, made, &copy), BLICA_OK);
   same_coding(made, copy);
-  bl_free_texts(names, 7);
+  bl_free(names);
   blica_coding_free(made), blica_coding_free(back), blica_coding_free(copy);
 }
 
@@ -58,7 +58,7 @@ static void labels_count_from_zero(void **state) {
   assert_string_equal(names[0], "a");
   assert_string_equal(names[1], "b[0<1<2]>=1");
   assert_string_equal(names[2], "b[0<1<2]>=2");
-  bl_free_texts(names, 3);
+  bl_free(names);
   blica_coding_free(made);
 }
 

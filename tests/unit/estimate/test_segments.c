@@ -87,8 +87,8 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
 done:
   bl_free(gauss), bl_free(starts.shrink);
   blica_cor_free(cor);
-  bl_free_texts(variables, n);
-  bl_free_texts(segments, u);
+  bl_free(variables);
+  bl_free(segments);
   free(samples), free(shift);
   return status;
 }

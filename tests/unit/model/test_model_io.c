@@ -60,8 +60,9 @@ static blica_model *full_model(int n, int k, int u) {
   m->thresholds[2] = NAN;
   m->link = 0.1;
   strcpy(m->method, "blica");
-  bl_free(m->variables[0]);
-  assert_int_equal(bl_copy_text(ctx, "q\"\\\n\t\x01 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", &m->variables[0]), BLICA_OK);
+  assert_int_equal(
+      bl_copy_text_for(ctx, m->variables, "q\"\\\n\t\x01 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", &m->variables[0]),
+      BLICA_OK);
   const char *labels[16] = {"do you \"smoke\"?", "\xc3\xa4"};
   for (int i = 2; i < n; i++) labels[i] = "";
   assert_int_equal(blica_model_set_labels(ctx, m, labels), BLICA_OK);
@@ -176,8 +177,7 @@ static void plain_model(void **state) {
   (void)state;
   blica_model *a, *b;
   assert_int_equal(blica_model_create(ctx, 2, 1, 1, &a), BLICA_OK);
-  bl_free(a->variables[1]);
-  assert_int_equal(bl_copy_text(ctx, "M\xfcller", &a->variables[1]), BLICA_OK);
+  assert_int_equal(bl_copy_text_for(ctx, a->variables, "M\xfcller", &a->variables[1]), BLICA_OK);
   assert_int_equal(blica_model_save(ctx, a, path), BLICA_OK);
   assert_int_equal(blica_model_load(ctx, path, &b), BLICA_OK);
   assert_int_equal(b->fit.n_starts, 0);
