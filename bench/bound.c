@@ -132,7 +132,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   memset(w->sums, 0, sizeof(double) * (size_t)w->size);
   TRY(w->exact ? enumerate(ctx, w->n, &patterns) : simulate(ctx, w, seed, &patterns));
   TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, BLICA_ENGINE_EP, BL_MVN_BLOCK, &l));
-  TRY(bl_split_alone(ctx, 1, &split));
+  TRY(bl_split_make(ctx, 1, &split));
   TRY(bl_likelihood_order(ctx, l, &params));
   TRY(bl_likelihood_scores(ctx, l, &params, NULL, &split, add_rows, w));
   for (int j = 0; j < w->size; j++)

@@ -8,22 +8,14 @@
 
 enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
 
-/* Gives each of `size` ranks an equal range of the items. */
-static blica_status divide_items(blica_ctx *ctx, int rank, int size, int64_t count, bl_split *split) {
+blica_status bl_split_make(blica_ctx *ctx, int64_t count, bl_split *split) {
+  const int rank = bl_comm(ctx)->rank, size = bl_comm(ctx)->size;
   *split = (bl_split){.rank = rank, .size = size, .count = count};
   MUST(bl_alloc(ctx, (size_t)size + 1, &split->bound));
   for (int r = 0; r <= size; r++) split->bound[r] = count * r / size;
   split->first = split->bound[rank];
   split->last = split->bound[rank + 1];
   return BLICA_OK;
-}
-
-blica_status bl_split_make(blica_ctx *ctx, int64_t count, bl_split *split) {
-  return divide_items(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, split);
-}
-
-blica_status bl_split_alone(blica_ctx *ctx, int64_t count, bl_split *split) {
-  return divide_items(ctx, 0, 1, count, split);
 }
 
 void bl_split_free(bl_split *split) {
@@ -58,16 +50,11 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Steps of the tree are below this. */
-static int64_t top(const bl_split *split) {
-  return split->tree ? split->tree : split->count;
-}
-
 /* Branch of the tree at item i that is the largest within the items before `last`: how many items it spans. */
 static int64_t branch(const bl_split *split, int64_t i, int64_t last) {
   const int64_t count = split->count;
   int64_t step = 1;
-  while (step < top(split) && i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
+  while (step < count && i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
   return step;
 }
 
@@ -100,7 +87,7 @@ static void add_slice(int64_t slice, int thread, void *user) {
   const bl_split *split = a->split;
   const size_t each = a->sum->each, from = (size_t)slice * SLICE, to = from + SLICE < each ? from + SLICE : each;
   (void)thread;
-  for (int64_t step = 1; step < top(split); step *= 2) {
+  for (int64_t step = 1; step < split->count; step *= 2) {
     int64_t low = a->rest ? 0 : (split->first + 2 * step - 1) / (2 * step) * (2 * step);
     int64_t high = a->rest ? split->count : split->last;
     for (int64_t i = low; i + step < high; i += 2 * step) {
@@ -241,14 +228,6 @@ blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {
   if (ctx->comm.size == 1 || count == 0) return BLICA_OK;
   if (ctx->comm_failed || ctx->comm.sum(x, count, ctx->comm.user) != 0) return lost(ctx);
   return BLICA_OK;
-}
-
-blica_status bl_split_bytes(blica_ctx *ctx, const bl_split *split, void *bytes, size_t each) {
-  blica_status status = BLICA_OK;
-  for (int r = 0; r < split->size && status == BLICA_OK; r++)
-    status = bl_broadcast(ctx, (char *)bytes + (size_t)split->bound[r] * each,
-                          (size_t)(split->bound[r + 1] - split->bound[r]) * each, r);
-  return status;
 }
 
 /* ---- agreement ---- */

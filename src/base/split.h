@@ -13,15 +13,12 @@ typedef struct {
   int64_t count;       /* items in all */
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
-  int64_t tree;   /* 0: a sum is over all items; else over each group of `tree` items, a power of two dividing count */
-  double *buffer; /* messages */
+  double *buffer;      /* messages */
   size_t buffer_size;
 } bl_split;
 
 /* Splits count items into a range for each rank, of equal sizes. */
 blica_status bl_split_make(blica_ctx *ctx, int64_t count, bl_split *split);
-/* Gives all items to this rank, whatever other ranks do: nothing is sent. */
-blica_status bl_split_alone(blica_ctx *ctx, int64_t count, bl_split *split);
 void bl_split_free(bl_split *split); /* its memory; the struct is the caller's */
 
 /* Runs the task for every item of this rank. */
@@ -34,7 +31,7 @@ typedef struct {
 } bl_places;
 
 /* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
- * place of item 0, or of the first of each group (the other places are overwritten). One message per rank. */
+ * place of item 0 (the other places are overwritten). One message per rank. */
 blica_status bl_split_exchange(blica_ctx *ctx, bl_split *split, int lists, const bl_places *list, const bl_places *sum);
 
 /* Runs count items in child contexts (bl_parallel_children), each on one rank, and brings the places of all items in
@@ -42,9 +39,6 @@ blica_status bl_split_exchange(blica_ctx *ctx, bl_split *split, int lists, const
  * has the places of the items that were finished. */
 blica_status bl_split_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
                                int lists, const bl_places *list);
-
-/* Sends the bytes of the items of each rank, `each` bytes an item, to all ranks. */
-blica_status bl_split_bytes(blica_ctx *ctx, const bl_split *split, void *bytes, size_t each);
 
 /* Copies bytes of the root into the memory of all ranks. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);

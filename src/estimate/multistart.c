@@ -201,7 +201,7 @@ static bool is_over(const blica_ctx *ctx, const bl_multistart *all) {
 
 /* Runs one start after the other, each with all threads and ranks; stops when the time is over, but never before the
  * first. */
-static blica_status run_in_turn(blica_ctx *ctx, bl_multistart *all) {
+static blica_status run_starts(blica_ctx *ctx, bl_multistart *all) {
   blica_status status = BLICA_OK;
   for (int i = 0; i < all->count; i++) {
     if (i > 0 && bl_any(ctx, is_over(ctx, all))) {
@@ -212,84 +212,6 @@ static blica_status run_in_turn(blica_ctx *ctx, bl_multistart *all) {
   }
 done:
   return status;
-}
-
-typedef struct {
-  blica_ctx *ctx;
-  bl_start *start;  /* of item 0 */
-  bl_start_fn more; /* work after their ends; NULL: from their first points to their ends */
-  blica_status *status;
-  char (*message)[BL_MESSAGE];
-} group;
-
-static void work_alone(int64_t item, int thread, void *user) {
-  group *g = user;
-  bl_start *s = &g->start[item];
-  if (s->index > 0 && !s->record.kind[0] && is_over(g->ctx, s->all)) return;
-  g->status[item] = bl_ctx_fork(g->ctx, thread, &s->ctx);
-  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? work_polled(s, g->more) : run_start(s);
-  bl_ctx_join(s->ctx, g->message[item]);
-  s->ctx = g->ctx;
-}
-
-/* Work on those starts of `split` that are this rank's, each on one thread. */
-static blica_status work_side_by_side(blica_ctx *ctx, const bl_split *split, bl_start *start, bl_start_fn more) {
-  blica_status status;
-  group g = {.ctx = ctx, .start = start, .more = more};
-  TRY(bl_alloc(ctx, (size_t)split->count, &g.status));
-  TRY(bl_alloc_for(ctx, g.status, (size_t)split->count, &g.message));
-  bl_split_run(ctx, split, work_alone, &g);
-  for (int i = 0; i < split->count && status == BLICA_OK; i++)
-    if (g.status[i] != BLICA_OK)
-      status = bl_fail(ctx, g.status[i], "start %d: %s", start[i].index + 1,
-                       g.message[i][0] ? g.message[i] : "out of memory");
-  TRY(bl_agree(ctx, status));
-done:
-  bl_free(g.status);
-  return status;
-}
-
-/* Takes the record of a start from the rank that ran it, and keeps it in the checkpoint. */
-static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) {
-  start_end end = {&s->record, s->theta, s->all->size};
-  s->record = *record;
-  s->iterations = record->iterations;
-  s->interrupted = record->stop == BLICA_STOP_INTERRUPTED, s->out_of_time = record->stop == BLICA_STOP_TIME;
-  if (s->all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, pass_start, &end);
-}
-
-/* Sends what the ranks found, from start `first` on, to all ranks, and stores it in the checkpoint. */
-static blica_status exchange(blica_ctx *ctx, const bl_split *split, bl_multistart *all, int first) {
-  blica_status status;
-  BL_OWNED blica_start *record = NULL;
-  TRY(bl_alloc(ctx, (size_t)split->count, &record));
-  const int last = first + (int)split->count;
-  for (int i = first; i < last; i++) record[i - first] = all->start[i].record;
-  TRY(bl_split_bytes(ctx, split, record, sizeof *record));
-  TRY(bl_split_bytes(ctx, split, all->points + all->size * (size_t)first, all->size * sizeof(double)));
-  for (int i = first; i < last; i++) take_record(ctx, &all->start[i], &record[i - first]);
-done:
-  return status;
-}
-
-/* Runs `count` starts from `first` on side by side. */
-static blica_status run_range(blica_ctx *ctx, bl_multistart *all, int first, int count) {
-  blica_status status;
-  bl_split split = {0};
-  if (count == 0) return BLICA_OK;
-  TRY(bl_split_make(ctx, count, &split));
-  TRY(work_side_by_side(ctx, &split, all->start + first, NULL));
-  TRY(exchange(ctx, &split, all, first));
-done:
-  bl_split_free(&split);
-  return status;
-}
-
-/* The first goes before those that are compared with it. */
-static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
-  const int first = all->n > 0;
-  MUST(run_range(ctx, all, 0, first));
-  return run_range(ctx, all, first, all->count - first);
 }
 
 /* ---- the record ---- */
@@ -330,35 +252,23 @@ blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_rep
     s->loop_poll.deadline = p->deadline;
     s->loop_poll.progress = (blica_progress){"fit", -1, NAN, i, 0};
   }
-  TRY(all->side_by_side ? run_side_by_side(ctx, all) : run_in_turn(ctx, all));
+  TRY(run_starts(ctx, all));
   take_best(all, fit);
 done:
   return status;
 }
 
-/* Where starts run side by side every rank does the same, and the result is that of rank 0. */
-blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
-  blica_status status;
-  bl_split split = {0};
-  if (all->side_by_side) {
-    TRY(bl_split_alone(ctx, 1, &split));
-    TRY(work_side_by_side(ctx, &split, all->best, more));
-    TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
-  } else {
-    TRY(work_polled(all->best, more));
-  }
+blica_status bl_multistart_continue(bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
+  MUST(work_polled(all->best, more));
   record_best(all, fit);
-done:
-  bl_split_free(&split);
-  return status;
+  return BLICA_OK;
 }
 
-blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
+blica_status bl_multistart_end(bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
   bl_start *s = all->best;
   if (s->record.stop != BLICA_STOP_DUPLICATE) return BLICA_OK;
   s->begun = bl_seconds() - s->record.seconds; /* without the time of other starts */
-  blica_status status = bl_multistart_continue(ctx, all, more, fit);
-  if (status != BLICA_OK) return status;
+  MUST(bl_multistart_continue(all, more, fit));
   record_seconds(s);
   fit->starts[fit->best_start] = s->record;
   return BLICA_OK;

@@ -21,8 +21,6 @@ typedef struct {
   int count;               /* starts */
   size_t size;             /* doubles of theta */
   double constant, factor; /* the objective is constant - factor times the value that is minimised */
-  bool side_by_side; /* each start on one thread, threads and ranks sharing the starts: for problems too small to share
-                        an evaluation. Else one start after the other, each with all threads and ranks. */
   bool keep;         /* a checkpoint keeps the end of each start; else only what `run` keeps */
   int n, k; /* theta begins with the mixing matrix [n,k]: a start that reaches the end of the first start ends, too, as
                its duplicate. 0: starts run independently */
@@ -55,9 +53,9 @@ struct bl_start {
  * them and the best in fit. On failure nothing is left to free but through bl_multistart_free. */
 blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_report *fit);
 /* More work on the best start, which becomes the recorded result; the records of the starts stay as compared. */
-blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
+blica_status bl_multistart_continue(bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
 /* Continues the best start to its own end if it was ended as a duplicate; its record becomes that of its end. */
-blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
+blica_status bl_multistart_end(bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
 void bl_multistart_free(bl_multistart *all);
 
 /* A bl_iteration_hook with the bl_start as its user: traces, polls and ends duplicates of the first start. theta must

@@ -165,7 +165,7 @@ static void regress(state *t, const bl_group *g) {
 }
 
 /* log P of the patterns of a group, item by item. */
-static void run_group(state *t, const bl_group *g, double *log_p, int stride) {
+static void run_group(state *t, const bl_group *g, double *log_p) {
   const int n = g->n;
   regress(t, g);
   for (int64_t p = 0; p < g->count; p++) {
@@ -179,12 +179,12 @@ static void run_group(state *t, const bl_group *g, double *log_p, int stride) {
       double low = (t->low[at] - mean) * t->root[i], high = (t->high[at] - mean) * t->root[i];
       value += log(fmax(low > 0 ? bl_phi_cdf(-low) - bl_phi_cdf(-high) : bl_phi_cdf(high) - bl_phi_cdf(low), LEAST_P));
     }
-    log_p[(g->offset + p) * stride] = value;
+    log_p[(g->offset + p) * t->states + t->s] = value;
   }
 }
 
 void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
-                     double prior, double *work, double *log_p, int stride) {
+                     double prior, double *work, double *log_p) {
   const int n = series->items, places = series->n + n;
   state t = {.series = series, .n = n, .states = states, .s = s, .stat = stat, .prior = prior, .cor = work};
   t.latent = t.cor + n * n;
@@ -199,5 +199,5 @@ void bl_level_scores(const bl_series *series, const bl_patterns *levels, int sta
   t.scratch = t.high + places;
   set_cuts_and_scores(&t);
   set_correlations(&t);
-  for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p, stride);
+  for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p);
 }

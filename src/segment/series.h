@@ -69,10 +69,10 @@ void bl_latent_cuts(int count, const double *threshold, double sd, double *cut);
 
 size_t bl_level_scores_work(const bl_series *series); /* doubles that bl_level_scores needs */
 /* log P of every pattern of `levels`, whose variables are items of the series, in state s of the statistics [S,cells],
- * to which `prior` rows of all states together are added; one in each `stride` places of log_p. Callable from a task.
- */
+ * to which `prior` rows of all states together are added; sets column s of log_p (patterns rows of S). Callable from a
+ * task. */
 void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
-                     double prior, double *work, double *log_p, int stride);
+                     double prior, double *work, double *log_p);
 
 /* ---- log P of every pattern (emission.c) ---- */
 

@@ -57,7 +57,7 @@ typedef struct {
 } work;
 
 static const work works[] = {
-    {"blica, starts side by side", 6, 3, 10, 300, {"method", "blica", "starts", "4"}},
+    {"blica, four starts", 6, 3, 10, 300, {"method", "blica", "starts", "4"}},
     {"blica, starts in turn", 30, 3, 6, 300, {"method", "blica", "starts", "2"}},
     {"blica without Newton steps", 45, 18, 6, 300, {"method", "blica", "starts", "2", "max_iterations", "45"}},
     {"blica with a learned prior", 5, 2, 6, 300, {"method", "blica", "prior", "auto", "starts", "2"}},

@@ -254,7 +254,6 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
                        .size = bl_layout_size(p),
                        .constant = fit->constant,
                        .factor = 1,
-                       .side_by_side = fit->criterion.gauss->lanes && o->starts > 1,
                        .keep = true,
                        .n = p->n,
                        .k = p->k};
@@ -263,9 +262,9 @@ blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *mo
   TRY(bl_starts_make(ctx, p, fit->problem->cor, fit->shift, &fit->starts));
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   if (learns(fit))
-    TRY(bl_multistart_continue(ctx, &all, learn_priors, &model->fit));
+    TRY(bl_multistart_continue(&all, learn_priors, &model->fit));
   else
-    TRY(bl_multistart_end(ctx, &all, end_duplicate, &model->fit));
+    TRY(bl_multistart_end(&all, end_duplicate, &model->fit));
   memcpy(model->mixing, all.best->theta, (size_t)p->n * (size_t)p->k * sizeof(double));
   fill_variances(p, all.best->theta, model);
   TRY(report_fit(ctx, fit, &all.best->record, &model->fit));

@@ -48,28 +48,28 @@ static blica_status finish(bl_start *s) {
   return BLICA_OK;
 }
 
-static void run(bool side_by_side, int n, blica_fit_report *fit) {
+static void run(int threads, int n, blica_fit_report *fit) {
   blica_ctx *ctx;
   const blica_fit_options o = blica_fit_options_default();
   bl_problem problem = {.options = &o, .deadline = INFINITY};
   bl_multistart all = {.problem = &problem, .run = walk, .count = STARTS, .size = N * K + 1, .factor = 1};
-  all.side_by_side = side_by_side, all.n = n, all.k = K;
+  all.n = n, all.k = K;
   memset(fit, 0, sizeof *fit);
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
-  blica_set_threads(ctx, side_by_side ? 3 : 1);
+  blica_set_threads(ctx, threads);
   assert_int_equal(bl_multistart_run(ctx, &all, fit), BLICA_OK);
   assert_int_equal(fit->best_start, 1);
-  assert_int_equal(bl_multistart_end(ctx, &all, finish, fit), BLICA_OK);
+  assert_int_equal(bl_multistart_end(&all, finish, fit), BLICA_OK);
   bl_multistart_free(&all);
   blica_ctx_free(ctx);
 }
 
-/* The same in turn and side by side: the best goes on though it is a duplicate, and is none any more. */
+/* On one thread and on three: the best goes on though it is a duplicate, and is none any more. */
 static void duplicates_are_ended(void **state) {
   (void)state;
   for (int way = 0; way < 2; way++) {
     blica_fit_report fit;
-    run(way == 1, N, &fit);
+    run(way ? 3 : 1, N, &fit);
     assert_int_equal(fit.n_starts, STARTS);
     for (int i = 0; i < STARTS; i++) {
       const blica_stop expected = i == 1 ? BLICA_STOP_CONVERGED : i == 3 ? BLICA_STOP_DUPLICATE : BLICA_STOP_COMPARED;
@@ -86,7 +86,7 @@ static void duplicates_are_ended(void **state) {
 static void without_a_mixing_matrix_all_run(void **state) {
   blica_fit_report fit;
   (void)state;
-  run(true, 0, &fit);
+  run(3, 0, &fit);
   for (int i = 0; i < STARTS; i++) assert_int_equal(fit.starts[i].evaluations, STEPS);
   bl_free(fit.starts);
 }
