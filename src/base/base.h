@@ -133,11 +133,6 @@ void bl_blas_hold(void);
 void bl_blas_release(void);     /* ends bl_blas_hold */
 const char *bl_blas_name(void); /* of the kernels that BLAS chose for this processor; "unknown" when it does not say */
 
-/* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
- * calling thread (thread 0) may poll the user, the others only read what it learned. */
-blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);
-void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed, or
-                                                                 says that there was no memory for it (NULL) */
 typedef blica_status (*bl_child_task)(blica_ctx *child, int64_t item, int thread, void *user);
 /* Runs the items first..last-1, each in a child context that neither warns nor polls; thread 0 polls between its items,
  * with this stage. Fails as the first item that failed does, naming it "<stage> <number>: ", or when the user wants to

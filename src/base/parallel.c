@@ -22,15 +22,17 @@ void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user) {
   bl_pool_run(&ctx->pool, bl_max_threads(ctx), count, task, user);
 }
 
-blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {
+/* A single-threaded child context for one item of a loop, with the same hooks. */
+static blica_status fork_context(blica_ctx *parent, blica_ctx **out) {
   MUST(blica_ctx_create_with(parent->hook, parent->hook_user, out));
   (*out)->parent = parent;
-  (*out)->silent = thread != 0 || parent->silent;
+  (*out)->silent = true;
   (*out)->simd = parent->simd;
   return BLICA_OK;
 }
 
-void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]) {
+/* Frees the child; keeps its message when it failed, or says that there was no memory for it (NULL). */
+static void join_context(blica_ctx *child, char message[BL_MESSAGE]) {
   if (!child) snprintf(message, BL_MESSAGE, "out of memory: there is no room for a context of a thread");
   if (!child) return;
   if (child->message[0]) memcpy(message, child->message, BL_MESSAGE);
@@ -68,9 +70,9 @@ static void run_child(int64_t index, int thread, void *user) {
   if (!is_needed(c, item)) return;
   if (thread == 0)
     bl_poll(c->ctx, &(blica_progress){.stage = c->stage, .fraction = part, .objective = NAN, .iteration = item});
-  blica_status status = bl_ctx_fork(c->ctx, 1, &child);
+  blica_status status = fork_context(c->ctx, &child);
   if (status == BLICA_OK) status = c->task(child, item, thread, c->user);
-  bl_ctx_join(child, message);
+  join_context(child, message);
   atomic_fetch_add(&c->finished, 1);
   pthread_mutex_lock(&c->lock);
   if (status != BLICA_OK && item < c->failed) {

@@ -21,7 +21,7 @@ typedef struct {
   int count;               /* starts */
   size_t size;             /* doubles of theta */
   double constant, factor; /* the objective is constant - factor times the value that is minimised */
-  bool keep;         /* a checkpoint keeps the end of each start; else only what `run` keeps */
+  bool keep;               /* a checkpoint keeps the end of each start; else only what `run` keeps */
   int n, k; /* theta begins with the mixing matrix [n,k]: a start that reaches the end of the first start ends, too, as
                its duplicate. 0: starts run independently */
   /* set by bl_multistart_run: */

@@ -29,7 +29,6 @@ typedef struct {
   bl_precondition precondition;
   bl_evaluation_check unfinished;
   void *user;
-  double before; /* value at the last iteration's begin */
   int64_t iterations, evaluations;
   bool stopped; /* inside an evaluation */
   bool plain;   /* steepest descent: memory is empty and the preconditioner is left out */
@@ -202,7 +201,6 @@ static void pass_state(bl_serializer *io, void *user) {
   bl_pass_count(io, &m->iterations);
   bl_pass_count(io, &m->evaluations);
   BL_PASS(io, m->value);
-  BL_PASS(io, m->before);
   bl_pass_int(io, &m->stored, 0, m->history);
   bl_pass_int(io, &m->newest, -1, m->history - 1);
   if (io->status != BLICA_OK) return;
@@ -239,10 +237,9 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
       if (m->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
       if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
       machine kept = *m;
-      m->before = m->value;
       if (!iterate(m)) {
         if (!m->stopped) return BL_LBFGS_LINE_SEARCH;
-        m->before = kept.before, m->evaluations = kept.evaluations, m->stored = kept.stored, m->plain = kept.plain;
+        m->evaluations = kept.evaluations, m->stored = kept.stored, m->plain = kept.plain;
         bl_stage_offer(ctx, stage, BL_STOP_REQUESTED, pass_state, m);
         return BL_LBFGS_HOOK;
       }
@@ -252,8 +249,6 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
         options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_CONTINUE;
     bl_stage_offer(ctx, stage, answer, pass_state, m);
     if (answer != BL_CONTINUE) return BL_LBFGS_HOOK;
-    if (options->change_tolerance > 0 && m->before - m->value < options->change_tolerance * fmax(1, fabs(m->before)))
-      return BL_LBFGS_CHANGE;
   }
 }
 
@@ -299,7 +294,6 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                .objective = objective,
                .precondition = options->precondition,
                .unfinished = options->unfinished,
-               .before = INFINITY,
                .user = user};
   memset(result, 0, sizeof *result);
   if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, x, size);

@@ -19,20 +19,13 @@ typedef struct {
   int64_t max_iterations;
   int64_t max_evaluations;        /* 0: no limit; ends like max_iterations, where line searches grow long */
   double gradient_tolerance;      /* stop when max|g| <= tolerance * max(1, |f|) */
-  double change_tolerance;        /* stop when f falls by less than this times max(1, |f|); 0: never */
   bl_iteration_hook hook;         /* may be NULL */
   bl_evaluation_check unfinished; /* may be NULL */
   bl_precondition precondition;   /* may be NULL */
   bl_stage *stage;                /* where a checkpoint keeps the state; may be NULL */
 } bl_lbfgs_options;
 
-typedef enum {
-  BL_LBFGS_GRADIENT,
-  BL_LBFGS_CHANGE,
-  BL_LBFGS_ITERATIONS,
-  BL_LBFGS_HOOK,
-  BL_LBFGS_LINE_SEARCH
-} bl_lbfgs_end;
+typedef enum { BL_LBFGS_GRADIENT, BL_LBFGS_ITERATIONS, BL_LBFGS_HOOK, BL_LBFGS_LINE_SEARCH } bl_lbfgs_end;
 
 typedef struct {
   double value, gradient_max; /* NaN when the first evaluation was unfinished */

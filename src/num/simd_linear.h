@@ -42,29 +42,6 @@ BL_INLINE void bl_v_multiply(int rows, int inner, int columns, const bl_v *p, in
   }
 }
 
-/* The same with a scalar left factor p[r ps + m pt]. */
-BL_INLINE void bl_v_multiply_scalars(int rows, int inner, int columns, const double *p, int ps, int pt, const bl_v *q,
-                                     bl_v *out) {
-  int c = 0;
-  for (; c + 3 < columns; c += 4) {
-    const bl_v *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;
-    for (int r = 0; r < rows; r++) {
-      bl_v s0 = bl_v_all(0), s1 = s0, s2 = s0, s3 = s0;
-      for (int m = 0; m < inner; m++) {
-        bl_v factor = bl_v_all(p[r * ps + m * pt]);
-        s0 += factor * q0[m], s1 += factor * q1[m], s2 += factor * q2[m], s3 += factor * q3[m];
-      }
-      out[r + c * rows] = s0, out[r + (c + 1) * rows] = s1, out[r + (c + 2) * rows] = s2, out[r + (c + 3) * rows] = s3;
-    }
-  }
-  for (; c < columns; c++)
-    for (int r = 0; r < rows; r++) {
-      bl_v sum = bl_v_all(0);
-      for (int m = 0; m < inner; m++) sum += bl_v_all(p[r * ps + m * pt]) * q[m + c * inner];
-      out[r + c * rows] = sum;
-    }
-}
-
 /* w [k,k] <- the inverse of the symmetric matrix whose lower triangle is l, by Cholesky; returns its determinant, NaN
  * or negative where it is not positive definite. l ends as the inverse factor. */
 BL_INLINE bl_v bl_v_invert(int k, bl_v *l, bl_v *w) {

@@ -17,6 +17,7 @@
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
+#include "solvers.h"
 
 /* Exact correlations of a model with cuts, and theta at that model. */
 typedef struct {
@@ -151,7 +152,7 @@ static double plain_term(const blica_model *m, double misfit) {
     }
   for (int i = 0; i < n; i++) h[i * (size + 1)] += 1e-9; /* flat along what means and cuts share but for their prior */
   memcpy(x, right, (size_t)size * sizeof *x);
-  assert_int_equal(bl_dposv('L', size, 1, h, size, right, size), 0);
+  assert_int_equal(solve_definite(size, 1, h, right), 0);
   for (int i = 0; i < size; i++) value -= 0.5 * x[i] * right[i];
   free(h), free(right), free(x);
   return value;

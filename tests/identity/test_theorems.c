@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "num/linear/blas.h"
 #include "num/rng.h"
+#include "solvers.h"
 
 static blica_model *random_model(int n, int u, uint64_t seed) {
   blica_model *m;
@@ -38,7 +39,7 @@ static void match_thresholds(blica_model *m, int s, const double *t) {
   memcpy(a, m->mixing, (size_t)(n * n) * sizeof *a);
   bl_model_margins(m, s, diagonal, NULL);
   for (int i = 0; i < n; i++) right[i] = t[i] * sqrt(diagonal[i] / m->link);
-  assert_int_equal(bl_dgesv(n, 1, a, n, pivot, right, n), 0);
+  assert_int_equal(solve_general(n, 1, a, pivot, right), 0);
   memcpy(m->means + s * n, right, (size_t)n * sizeof *right);
   free(a);
   free(right);

@@ -11,6 +11,7 @@
 #include "blica.h"
 #include "../support/note.h"
 #include "num/linear/blas.h"
+#include "../support/solvers.h"
 
 /* One more step of symmetric fastICA (log cosh) from the model, in the coordinates of its own components y, where the
  * unmixing is the identity: W = E[tanh(y) y'] - diag E[1 - tanh(y)^2], made orthogonal by Newton's iteration
@@ -26,7 +27,7 @@ static inline double plain_fastica(const blica_model *m, const blica_data *d) {
   for (int v = 0; v < n; v++)
     for (int j = 0; j < k; j++) b[j + v * k] = m->mixing[v + j * n];
   int *pivots = calloc(k, sizeof *pivots);
-  bl_dgesv(k, n, gram, k, pivots, b, k); /* pseudo-inverse of A */
+  solve_general(k, n, gram, pivots, b); /* pseudo-inverse of A */
   int64_t at = 0;
   for (int s = 0; s < d->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++, at++)
@@ -135,7 +136,7 @@ static inline double plain_scales(int n, const double *h) {
       for (int j = 0; j < n; j++) g[i] -= h[i + (size_t)j * n] * w[j];
       hessian[(size_t)i * (n + 1)] += 1 / (w[i] * w[i]);
     }
-    if (bl_dposv('L', n, 1, hessian, n, g, n) != 0) break;
+    if (solve_definite(n, 1, hessian, g) != 0) break;
     double length = 1, trial = INFINITY, most = 0;
     for (int i = 0; i < n; i++) most = fmax(most, fabs(g[i] / w[i]));
     for (; length > 1e-10; length /= 2) {
@@ -388,7 +389,7 @@ static inline int plain_cuts_to_means(blica_model *m) {
   int *pivots = calloc((size_t)n, sizeof *pivots);
   memcpy(a, m->mixing, (size_t)n * n * sizeof *a);
   for (int i = 0; i < n; i++) shift[i] = -m->cuts[i] / sqrt(m->link);
-  int solved = bl_dgesv(n, 1, a, n, pivots, shift, n) == 0;
+  int solved = solve_general(n, 1, a, pivots, shift) == 0;
   for (int s = 0; s < m->u && solved; s++)
     for (int j = 0; j < n; j++) m->means[j + s * n] += shift[j];
   if (solved) memset(m->cuts, 0, (size_t)n * sizeof *m->cuts);

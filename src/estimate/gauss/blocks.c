@@ -278,14 +278,11 @@ size_t bl_blocks_work(int n, int k) {
 
 /* c [m,m] <- the correlations of the block's items. */
 static void gather_correlations(const bl_symmetric *view, const bl_block *b, double *c) {
-  const size_t m = (size_t)b->n, n = (size_t)view->n;
+  const size_t m = (size_t)b->n;
   for (size_t j = 0; j < m; j++) {
     c[j * (m + 1)] = 1;
-    for (size_t i = 0; i < j; i++) {
-      const int row = b->item[i], column = b->item[j];
-      c[i + m * j] = c[j + m * i] = view->full ? view->full[(size_t)row + n * (size_t)column]
-                                               : view->scale * view->pairs[blica_pair(row, column)];
-    }
+    for (size_t i = 0; i < j; i++)
+      c[i + m * j] = c[j + m * i] = view->scale * view->pairs[blica_pair(b->item[i], b->item[j])];
   }
 }
 

@@ -121,8 +121,7 @@ struct bl_gauss {
   double *plain;  /* [n,u] D; noise itself where nothing is missing */
   bl_blocks *blocks; /* where values are missing, else NULL */
   bool lanes;        /* small n: c and lane_noise hold vectors of eight segments, one group after the other */
-  double *c;         /* [n,n,u], or with lanes in groups; NULL for large n, where products are made from packed pairs */
-  double *lane_noise;
+  double *c, *lane_noise;
 };
 /* Borrows cor. shift [u]: C is (C + d I)/(1 + d), NULL: not at all. power multiplies N_s. Free with bl_free. */
 blica_status bl_gauss_make(blica_ctx *ctx, const bl_layout *layout, const blica_cor *cor, const double *shift,

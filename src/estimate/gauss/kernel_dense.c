@@ -1,5 +1,4 @@
-/* kernel_dense.c - one segment of the Gaussian likelihood by BLAS: kernel.h with doubles. Products with C are made from
- * the full matrix or from packed pairs. */
+/* kernel_dense.c - one segment of the Gaussian likelihood by BLAS: kernel.h with doubles. */
 #include <string.h>
 
 #include "estimate/gauss/gauss.h"

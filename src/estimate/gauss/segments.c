@@ -1,7 +1,7 @@
 /* segments.c - the Gaussian likelihood of all segments: its data in the layout that suits n, its evaluation.
  *
- * Small n: eight segments side by side (kernel_lanes.c). Else segments one by one, matrices full up to FULL_MOST and
- * products made from packed pairs beyond; segments in which values are missing, in blocks (blocks.c). */
+ * Small n: eight segments side by side (kernel_lanes.c). Else segments one by one, products being made from packed
+ * pairs; segments in which values are missing, in blocks (blocks.c). */
 #include <string.h>
 
 #include "cor/cor.h"
@@ -10,10 +10,7 @@
 #include "estimate/gauss/information.h"
 #include "num/normal/normal.h"
 
-enum {
-  LANES_MOST = 32, /* the matrices of eight segments of this n fit the second-level cache */
-  FULL_MOST = 300
-};
+enum { LANES_MOST = 32 }; /* the matrices of eight segments of this n fit the second-level cache */
 
 /* ---- the data ---- */
 
@@ -46,32 +43,25 @@ static blica_status set_noise(blica_ctx *ctx, bl_gauss *g) {
   return bl_blocks_make(ctx, g, cor, g->layout.link, g->plain, g->noise, &g->blocks);
 }
 
-static void full_matrix(const bl_gauss *g, int s, double *c) {
-  const size_t n = (size_t)g->layout.n;
-  blica_cor_matrix(g->cor, s, c);
-  for (size_t i = 0; i < n * n; i++)
-    if (i % (n + 1) != 0) c[i] *= g->shrink[s];
-}
-
 /* Eight segments in lanes; those without a segment hold the identity. */
 static void fill_lanes(bl_gauss *g, int s, double *matrix) {
   const size_t n = (size_t)g->layout.n, at = (size_t)(s / BL_LANES) * BL_LANES, lane = (size_t)(s % BL_LANES);
   const bool padding = s >= g->layout.u;
   double *c = g->c + at * n * n + lane, *noise = g->lane_noise + at * n + lane;
-  if (!padding) full_matrix(g, s, matrix);
-  for (size_t i = 0; i < n * n; i++) c[i * BL_LANES] = padding ? i % (n + 1) == 0 : matrix[i];
+  if (!padding) blica_cor_matrix(g->cor, s, matrix);
+  for (size_t i = 0; i < n * n; i++) {
+    const bool diagonal = i % (n + 1) == 0;
+    c[i * BL_LANES] = padding || diagonal ? diagonal : matrix[i] * g->shrink[s];
+  }
   for (size_t i = 0; i < n; i++) noise[i * BL_LANES] = padding ? 1 : g->noise[i + n * (size_t)s];
 }
 
-/* Copies the correlation matrices of the segments, in the order of lanes where kernels use them. */
-static blica_status set_matrices(blica_ctx *ctx, bl_gauss *g) {
-  const size_t n = (size_t)g->layout.n, u = (size_t)g->layout.u, padded = (u + BL_LANES - 1) / BL_LANES * BL_LANES;
+/* Copies the correlation matrices of all segments into lanes. */
+static blica_status set_lanes(blica_ctx *ctx, bl_gauss *g) {
+  const size_t n = (size_t)g->layout.n, padded = ((size_t)g->layout.u + BL_LANES - 1) / BL_LANES * BL_LANES;
   BL_OWNED double *matrix = NULL;
-  if (g->layout.n > FULL_MOST) return BLICA_OK;
-  MUST(bl_alloc_for(ctx, g, bl_mul(n * n, g->lanes ? padded : u), &g->c));
-  for (size_t s = 0; s < u && !g->lanes; s++) full_matrix(g, (int)s, g->c + n * n * s);
-  if (!g->lanes) return BLICA_OK;
   MUST(bl_alloc(ctx, n * n, &matrix));
+  MUST(bl_alloc_for(ctx, g, bl_mul(n * n, padded), &g->c));
   MUST(bl_alloc_for(ctx, g, n * padded, &g->lane_noise));
   for (size_t s = 0; s < padded; s++) fill_lanes(g, (int)s, matrix);
   return BLICA_OK;
@@ -93,7 +83,7 @@ blica_status bl_gauss_make(blica_ctx *ctx, const bl_layout *layout, const blica_
   }
   MUST(set_noise(ctx, g));
   g->lanes = layout->n <= LANES_MOST && !g->blocks;
-  MUST(set_matrices(ctx, g));
+  if (g->lanes) MUST(set_lanes(ctx, g));
   *out = bl_take(&g);
   return BLICA_OK;
 }
@@ -104,12 +94,11 @@ double bl_gauss_constant(const bl_gauss *g) {
   return -0.5 * total * g->layout.n * log(6.283185307179586477);
 }
 
-/* C_s, for products; not with lanes. */
+/* C_s, for products. */
 static bl_symmetric view_of(const bl_gauss *g, int s) {
-  const size_t n = (size_t)g->layout.n;
   bl_symmetric view = bl_cor_view(g->cor, s);
   view.scale *= g->shrink[s];
-  return g->c ? (bl_symmetric){.n = g->layout.n, .full = g->c + n * n * (size_t)s} : view;
+  return view;
 }
 
 bl_point bl_gauss_point(const bl_gauss *g, const double *theta, int s) {

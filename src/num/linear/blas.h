@@ -42,11 +42,7 @@ extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, i
 extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info, size_t);
 extern void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a, const int *lda, double *b,
                     const int *ldb, int *info, size_t);
-extern void dposv_(const char *uplo, const int *n, const int *nrhs, double *a, const int *lda, double *b,
-                   const int *ldb, int *info, size_t);
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
-extern void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b, const int *ldb,
-                   int *info);
 extern void dgeqrf_(const int *m, const int *n, double *a, const int *lda, double *tau, double *work, const int *lwork,
                     int *info);
 extern void dorgqr_(const int *m, const int *n, const int *k, double *a, const int *lda, const double *tau,
@@ -105,7 +101,7 @@ static inline void bl_dtrsm(char side, char uplo, char transa, char diag, int m,
   dtrsm_(&side, &uplo, &transa, &diag, &m, &n, &alpha, a, &lda, b, &ldb, 1, 1, 1, 1);
 }
 
-/* The Cholesky factor; the inverse from it; solutions with it; solutions from the matrix itself. */
+/* The Cholesky factor; the inverse from it; solutions with it. */
 static inline int bl_dpotrf(char uplo, int n, double *a, int lda) {
   int info = 0;
   dpotrf_(&uplo, &n, a, &lda, &info, 1);
@@ -121,20 +117,10 @@ static inline int bl_dpotrs(char uplo, int n, int nrhs, const double *a, int lda
   dpotrs_(&uplo, &n, &nrhs, a, &lda, b, &ldb, &info, 1);
   return info;
 }
-static inline int bl_dposv(char uplo, int n, int nrhs, double *a, int lda, double *b, int ldb) {
-  int info = 0;
-  dposv_(&uplo, &n, &nrhs, a, &lda, b, &ldb, &info, 1);
-  return info;
-}
-/* LU factors; solutions by them. */
+/* LU factors. */
 static inline int bl_dgetrf(int m, int n, double *a, int lda, int *pivots) {
   int info = 0;
   dgetrf_(&m, &n, a, &lda, pivots, &info);
-  return info;
-}
-static inline int bl_dgesv(int n, int nrhs, double *a, int lda, int *pivots, double *b, int ldb) {
-  int info = 0;
-  dgesv_(&n, &nrhs, a, &lda, pivots, b, &ldb, &info);
   return info;
 }
 /* QR factors; Q of them; singular values, descending, without vectors (a is overwritten). lwork -1: the size of

@@ -188,7 +188,7 @@ static void test_packed_many_sources(void **state) {
   (void)state;
   check(310, 80, 2, false, 2, ways + 3);
 }
-static void test_full(void **state) {
+static void test_fewer_items(void **state) {
   (void)state;
   check(100, 100, 2, false, 7, ways);
   check(220, 40, 1, false, 8, ways);
@@ -203,6 +203,6 @@ static void test_tables(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_packed), cmocka_unit_test(test_packed_many_sources),
-                                     cmocka_unit_test(test_full), cmocka_unit_test(test_tables)};
+                                     cmocka_unit_test(test_fewer_items), cmocka_unit_test(test_tables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@
 #include "level_rows.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
+#include "solvers.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);
@@ -146,7 +147,7 @@ static void means_of(const blica_model *m, int s, const double *mixing, const do
     for (int l = 0; l < N; l++) variance += m->link * mixing[i + N * l] * mixing[i + N * l] * exp(log_v[l + N * s]);
     mu[i] = t[i] * sqrt(variance / m->link);
   }
-  assert_int_equal(bl_dgesv(N, 1, a, N, pivots, mu, N), 0);
+  assert_int_equal(solve_general(N, 1, a, pivots, mu), 0);
 }
 
 /* Covariance of the shares of ones of two items in a segment, by a loop over its rows; over all rows but one for them.
