@@ -2,6 +2,9 @@
 #ifndef BYTE_SOURCE_H
 #define BYTE_SOURCE_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "files/records.h"
 
 typedef struct byte_source byte_source;
@@ -14,6 +17,14 @@ enum { SOURCE_MESSAGE = BL_RECORDS_MESSAGE };
     const blica_status status_ = (call);                                                                               \
     if (status_ != BLICA_OK) return status_;                                                                           \
   } while (0)
+
+/* OWNED double *x = NULL; is given to free when the function returns. */
+#define OWNED __attribute__((cleanup(free_owned)))
+static inline void free_owned(void *variable) {
+  void *block;
+  memcpy(&block, variable, sizeof block);
+  free(block);
+}
 
 /* Makes a file the source of r; path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
 blica_status records_open(const char *path, char message[SOURCE_MESSAGE], bl_records *r);

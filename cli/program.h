@@ -7,10 +7,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "blica.h"
+#include "byte_source.h"
 #include "messages.h"
 #include "table_io.h"
 
@@ -140,13 +139,7 @@ int fail_writing(program *p, blica_status status); /* after a call that writes *
     if (status_ != BLICA_OK) return fail_reading((p), status_);                                                        \
   } while (0)
 
-/* OWNED double *x = NULL; and AUTO(blica_check) *found = NULL; are freed when the function returns. */
-#define OWNED __attribute__((cleanup(free_owned)))
-static inline void free_owned(void *variable) {
-  void *block;
-  memcpy(&block, variable, sizeof block);
-  free(block);
-}
+/* AUTO(blica_check) *found = NULL; is freed when the function returns. */
 #define AUTO(type) __attribute__((cleanup(auto_##type))) type
 #define AUTO_FREE(type, release)                                                                                       \
   static inline void auto_##type(type **object) {                                                                      \

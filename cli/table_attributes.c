@@ -24,19 +24,17 @@ static const char *flag_of(column_role role) {
   return flags[role - ROLE_WEIGHT];
 }
 
-static blica_status check_asked(const table *t, column_role role, char *message) {
+static blica_status check_asked(const table *t, column_role role) {
   const table_options *o = &t->options;
   if (role == ROLE_ID) return BLICA_OK;
   if (o->unlabelled)
-    return table_fail(
-        message, BLICA_ERR_ARGUMENT,
-        "--%s: rows in the order of time whose segments are to be found have no weights, clusters or strata; "
-        "leave out the option",
-        flag_of(role));
+    return table_refuse(t,
+                        "--%s: rows in the order of time whose segments are to be found have no weights, clusters or "
+                        "strata; leave out the option",
+                        flag_of(role));
   if (role == ROLE_FREQUENCY && (o->segment_length || o->segment_count))
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--frequencies repeats rows, and --segment-length and --segment-count number them; name the "
-                      "segments by --segment-column or --segment-file");
+    return table_refuse(t, "--frequencies repeats rows, and --segment-length and --segment-count number them; name the "
+                           "segments by --segment-column or --segment-file");
   return BLICA_OK;
 }
 
@@ -60,10 +58,10 @@ void table_ids_free(table_ids *ids) {
   *ids = (table_ids){0};
 }
 
-static blica_status begin_ids(table *t, int column, char *message) {
+static blica_status begin_ids(table *t, int column) {
   table_ids_free(t->options.ids);
   t->options.ids->name = strdup(t->header ? t->header[column] : "id");
-  return t->options.ids->name ? BLICA_OK : table_no_memory(message);
+  return t->options.ids->name ? BLICA_OK : table_no_memory(t);
 }
 
 static bool add_id(table_ids *ids, const bl_record_field *f) {
@@ -79,55 +77,53 @@ static bool add_id(table_ids *ids, const bl_record_field *f) {
 
 /* ---- which columns ---- */
 
-static blica_status taken(const table *t, column_role role, int column, char *message) {
+static blica_status taken(const table *t, column_role role, int column) {
   char buffer[32];
-  return table_fail(message, BLICA_ERR_ARGUMENT,
-                    "%s: --%s names column %d (%s), which holds the segments or what another option names; give it a "
-                    "column of its own",
-                    t->name, flag_of(role), column + 1, table_column_name(t, column, buffer));
+  return table_fail(
+      t, BLICA_ERR_ARGUMENT,
+      "--%s names column %d (%s), which holds the segments or what another option names; give it a column of its own",
+      flag_of(role), column + 1, table_column_name(t, column, buffer));
 }
 
-static blica_status find_replicates(table *t, char *message) {
+static blica_status find_replicates(table *t) {
   const table_options *o = &t->options;
   if (!o->replicate_weights && !o->replicate_method) return BLICA_OK;
   if (!o->replicates_known)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "replicate weights change the errors of blica assess alone; leave out --replicate-weights and "
-                      "--replicate-method");
+    return table_refuse(t, "replicate weights change the errors of blica assess alone; leave out --replicate-weights "
+                           "and --replicate-method");
   if (!o->replicate_weights || !o->replicate_method || !o->weights)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--replicate-weights, --replicate-method and --weights belong together, the last naming the "
-                      "weights that the replicates vary; --%s is missing",
-                      !o->weights             ? "weights"
-                      : !o->replicate_weights ? "replicate-weights"
-                                              : "replicate-method");
-  bool *chosen = malloc((size_t)t->columns + 1);
+    return table_refuse(t,
+                        "--replicate-weights, --replicate-method and --weights belong together, the last naming the "
+                        "weights that the replicates vary; --%s is missing",
+                        !o->weights             ? "weights"
+                        : !o->replicate_weights ? "replicate-weights"
+                                                : "replicate-method");
+  OWNED bool *chosen = malloc((size_t)t->columns + 1);
   t->replicate_row = malloc(((size_t)t->columns + 1) * sizeof *t->replicate_row);
-  blica_status status = chosen && t->replicate_row ? BLICA_OK : table_no_memory(message);
-  if (status == BLICA_OK) status = table_mark_columns(t, "replicate-weights", o->replicate_weights, chosen, message);
-  for (int k = 0; status == BLICA_OK && k < t->columns; k++) {
+  if (!chosen || !t->replicate_row) return table_no_memory(t);
+  MUST(table_mark_columns(t, "replicate-weights", o->replicate_weights, chosen));
+  for (int k = 0; k < t->columns; k++) {
     if (!chosen[k]) continue;
-    if (t->role[k] != ROLE_VALUE) status = taken(t, ROLE_REPLICATE, k, message);
+    if (t->role[k] != ROLE_VALUE) return taken(t, ROLE_REPLICATE, k);
     t->role[k] = ROLE_REPLICATE;
     t->replicates++;
   }
-  free(chosen);
-  return status;
+  return BLICA_OK;
 }
 
-blica_status table_find_attributes(table *t, char *message) {
+blica_status table_find_attributes(table *t) {
   for (column_role role = ROLE_WEIGHT; role < ROLE_REPLICATE; role++) {
     const char *name = asked(t, role);
     int column;
     if (!name) continue;
-    MUST(check_asked(t, role, message));
-    MUST(table_find_column(t, flag_of(role), name, strlen(name), &column, message));
-    if (t->role[column] != ROLE_VALUE) return taken(t, role, column, message);
+    MUST(check_asked(t, role));
+    MUST(table_find_column(t, flag_of(role), name, strlen(name), &column));
+    if (t->role[column] != ROLE_VALUE) return taken(t, role, column);
     t->role[column] = role;
     t->attributes |= role != ROLE_ID || t->options.ids;
-    if (role == ROLE_ID && t->options.ids) MUST(begin_ids(t, column, message));
+    if (role == ROLE_ID && t->options.ids) MUST(begin_ids(t, column));
   }
-  return find_replicates(t, message);
+  return find_replicates(t);
 }
 
 bool table_take_replicate(table *t, int column, const char *text, size_t length) {
@@ -138,15 +134,14 @@ bool table_take_replicate(table *t, int column, const char *text, size_t length)
   return true;
 }
 
-static blica_status refuse(const table *t, column_role role, const bl_record_field *f, const char *what,
-                           char *message) {
-  return table_fail(
-      message, BLICA_ERR_DATA, "%s, row %lld: its %s (--%s %s) is '%.*s'; %s", t->name, (long long)t->row + 1,
-      role == ROLE_WEIGHT      ? "weight"
-      : role == ROLE_FREQUENCY ? "frequency"
-      : role == ROLE_CLUSTER   ? "cluster"
-                               : "stratum",
-      flag_of(role), asked(t, role), (int)(f->length < 40 ? f->length : 40), f->length ? f->text : "", what);
+static blica_status refuse(const table *t, column_role role, const bl_record_field *f, const char *what) {
+  return table_fail_row(t, BLICA_ERR_DATA, ": its %s (--%s %s) is '%.*s'; %s",
+                        role == ROLE_WEIGHT      ? "weight"
+                        : role == ROLE_FREQUENCY ? "frequency"
+                        : role == ROLE_CLUSTER   ? "cluster"
+                                                 : "stratum",
+                        flag_of(role), asked(t, role), (int)(f->length < 40 ? f->length : 40), f->length ? f->text : "",
+                        what);
 }
 
 /* Space for the attributes of one more row. */
@@ -170,15 +165,11 @@ static bool reserve(table *t) {
 }
 
 /* Fails, naming the first of the row's replicate weights that is no number of at least 0. */
-static blica_status check_replicates(table *t, char *message) {
-  char buffer[32];
+static blica_status check_replicates(table *t) {
   for (int k = 0, r = 0; k < t->columns && r < t->replicates; k++) {
     if (t->role[k] != ROLE_REPLICATE || !isnan(t->replicate_row[r++])) continue;
-    return table_fail(
-        message, BLICA_ERR_DATA,
-        "%s, row %lld, column %d (%s): a replicate weight (--replicate-weights %s) must be a number of at "
-        "least 0",
-        t->name, (long long)t->row + 1, k + 1, table_column_name(t, k, buffer), asked(t, ROLE_REPLICATE));
+    return table_fail_value(t, k, "a replicate weight (--replicate-weights %s) must be a number of at least 0",
+                            asked(t, ROLE_REPLICATE));
   }
   t->replicate_at = 0;
   return BLICA_OK;
@@ -186,44 +177,43 @@ static blica_status check_replicates(table *t, char *message) {
 
 /* The number of the cluster or stratum that the field names. A packer that takes no rows numbers their labels. */
 static blica_status number_label(table *t, column_role role, const bl_record_field *f, blica_packer **labels,
-                                 char *message, int32_t *id) {
+                                 int32_t *id) {
   char label[256];
   *id = 0;
   if (table_is_missing(f->text, f->length) || table_listed_missing(t, f->text, f->length))
     return refuse(t, role, f,
                   role == ROLE_CLUSTER ? "give the row a cluster of its own if it belongs to none"
-                                       : "each row is of one stratum; give it a label",
-                  message);
+                                       : "each row is of one stratum; give it a label");
   if (f->length >= sizeof label || memchr(f->text, 0, f->length))
-    return refuse(t, role, f, "a label is text of less than 256 bytes", message);
+    return refuse(t, role, f, "a label is text of less than 256 bytes");
   memcpy(label, f->text, f->length);
   label[f->length] = 0;
   blica_status status = *labels ? BLICA_OK : blica_pack_begin(t->ctx, 2, NULL, labels);
   if (status == BLICA_OK) status = blica_pack_segment(t->ctx, *labels, label, id);
-  return status == BLICA_OK ? status : table_library_failed(t, status, message);
+  return status == BLICA_OK ? status : table_library_failed(t, status);
 }
 
-blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies, char *message) {
+blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies) {
   const bl_record_field *f = &carried[ROLE_FREQUENCY];
   double weight = 1, frequency = 1;
   int32_t cluster = 0, stratum = 0;
   const table_options *o = &t->options;
   if (t->options.frequencies && (!table_number(f->text, f->length, &frequency) || frequency < 0 ||
                                  frequency > MOST_COPIES || frequency != floor(frequency)))
-    return refuse(t, ROLE_FREQUENCY, f, "frequencies are whole numbers; --weights takes sampling weights", message);
+    return refuse(t, ROLE_FREQUENCY, f, "frequencies are whole numbers; --weights takes sampling weights");
   *copies = (int64_t)frequency;
   f = &carried[ROLE_WEIGHT];
   if (t->options.weights && (!table_number(f->text, f->length, &weight) || !(weight > 0 && weight < INFINITY)))
-    return refuse(t, ROLE_WEIGHT, f, "weights are positive numbers; leave out rows that shall not count", message);
+    return refuse(t, ROLE_WEIGHT, f, "weights are positive numbers; leave out rows that shall not count");
   for (int64_t c = 0; t->options.ids && c < *copies; c++)
-    if (!add_id(t->options.ids, &carried[ROLE_ID])) return table_no_memory(message);
-  if (t->replicates) MUST(check_replicates(t, message));
+    if (!add_id(t->options.ids, &carried[ROLE_ID])) return table_no_memory(t);
+  if (t->replicates) MUST(check_replicates(t));
   f = &carried[ROLE_CLUSTER];
-  if (o->cluster) MUST(number_label(t, ROLE_CLUSTER, f, &t->clusters, message, &cluster));
+  if (o->cluster) MUST(number_label(t, ROLE_CLUSTER, f, &t->clusters, &cluster));
   f = &carried[ROLE_STRATUM];
-  if (o->strata) MUST(number_label(t, ROLE_STRATUM, f, &t->strata, message, &stratum));
+  if (o->strata) MUST(number_label(t, ROLE_STRATUM, f, &t->strata, &stratum));
   for (int64_t c = 0; (o->weights || o->cluster || o->strata) && c < *copies; c++) {
-    if (!reserve(t)) return table_no_memory(message);
+    if (!reserve(t)) return table_no_memory(t);
     if (t->weight) t->weight[t->kept] = weight;
     if (t->cluster) t->cluster[t->kept] = cluster;
     if (t->stratum) t->stratum[t->kept] = stratum;
@@ -237,28 +227,24 @@ blica_status table_take_attributes(table *t, const bl_record_field *carried, int
 static blica_status set_replicates(const table_options *o, blica_ctx *ctx, const row_attributes *kept,
                                    blica_data *data) {
   const size_t rows = (size_t)data->rows, count = (size_t)kept->replicates;
-  double *columns = malloc(rows * count * sizeof *columns);
+  OWNED double *columns = malloc(rows * count * sizeof *columns);
   if (!columns) return BLICA_ERR_MEMORY;
   for (size_t r = 0; r < rows; r++)
     for (size_t c = 0; c < count; c++) columns[r + rows * c] = kept->replicate[c + count * r];
-  const blica_status status =
-      blica_data_set_replicates(ctx, data, kept->weight, kept->replicates, columns, o->replicate_method);
-  free(columns);
-  return status;
+  return blica_data_set_replicates(ctx, data, kept->weight, kept->replicates, columns, o->replicate_method);
 }
 
 blica_status table_set_attributes(const table_options *options, blica_ctx *ctx, const row_attributes *kept,
                                   blica_data *data) {
-  blica_status status = BLICA_OK;
   if (kept->replicate)
-    status = set_replicates(options, ctx, kept, data);
+    MUST(set_replicates(options, ctx, kept, data));
   else if (kept->weight)
-    status = blica_data_set_weights(ctx, data, kept->weight);
-  if (status == BLICA_OK && kept->cluster) status = blica_data_set_clusters(ctx, data, kept->cluster);
-  return status == BLICA_OK && kept->stratum ? blica_data_set_strata(ctx, data, kept->stratum) : status;
+    MUST(blica_data_set_weights(ctx, data, kept->weight));
+  if (kept->cluster) MUST(blica_data_set_clusters(ctx, data, kept->cluster));
+  return kept->stratum ? blica_data_set_strata(ctx, data, kept->stratum) : BLICA_OK;
 }
 
-blica_status table_give_attributes(table *t, blica_data *data, char *message) {
+blica_status table_give_attributes(table *t, blica_data *data) {
   data->unordered = t->options.frequencies != NULL;
   if (t->options.collect) t->kept = 0;
   data->segments_found = t->labels_found;
@@ -266,7 +252,7 @@ blica_status table_give_attributes(table *t, blica_data *data, char *message) {
   const row_attributes kept = {t->weight, t->replicate, t->replicates, t->cluster, t->stratum};
   const blica_status status = table_set_attributes(&t->options, t->ctx, &kept, data);
   t->kept = 0;
-  return status == BLICA_OK ? status : table_library_failed(t, status, message);
+  return status == BLICA_OK ? status : table_library_failed(t, status);
 }
 
 void table_free_attributes(table *t) {

@@ -47,42 +47,42 @@ static bool looks_like_header(const table *t) {
 }
 
 /* Names from the record last split, with room for a column of row names. */
-static blica_status take_header(table *t, char *message) {
+static blica_status take_header(table *t) {
   t->columns = t->text.field_count;
   t->header = calloc((size_t)t->columns + 1, sizeof *t->header);
   for (int k = 0; t->header && k < t->columns; k++) {
     t->header[k] = strndup(t->text.fields[k].text, t->text.fields[k].length);
-    if (!t->header[k]) return table_no_memory(message);
+    if (!t->header[k]) return table_no_memory(t);
   }
-  return t->header ? BLICA_OK : table_no_memory(message);
+  return t->header ? BLICA_OK : table_no_memory(t);
 }
 
-blica_status table_begin_text(table *t, char *message) {
+blica_status table_begin_text(table *t) {
   size_t length;
   bool more;
-  MUST(bl_records_peek(&t->text, message, &more, &length));
-  if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: is empty", t->name);
-  if (length > 1 && memcmp(t->text.buffer + t->text.at, "PK", 2) == 0) return table_not_rows(t, message);
+  MUST(bl_records_peek(&t->text, t->message, &more, &length));
+  if (!more) return table_fail(t, BLICA_ERR_DATA, "is empty");
+  if (length > 1 && memcmp(t->text.buffer + t->text.at, "PK", 2) == 0) return table_not_rows(t);
   if (memchr(t->text.buffer + t->text.at, 0, length))
-    return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
+    return table_fail(t, BLICA_ERR_FORMAT, "is not text (it has zero bytes) and not .npy");
   bl_records_guess_separator(&t->text, length);
-  MUST(bl_records_split(&t->text, length, message));
+  MUST(bl_records_split(&t->text, length, t->message));
   const bl_record_field *f = t->text.fields;
   if (t->text.field_count == 1)
     return table_fail(
-        message, BLICA_ERR_DATA,
-        "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank between columns",
-        t->name, (int)(f->length < 60 ? f->length : 60), f->text);
+        t, BLICA_ERR_DATA,
+        "is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank between columns",
+        (int)(f->length < 60 ? f->length : 60), f->text);
   table_header header = t->options.header;
   if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
-    MUST(take_header(t, message));
-    MUST(bl_records_peek(&t->text, message, &more, &length));
-    if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: has a header but no rows", t->name);
-    MUST(bl_records_split(&t->text, length, message));
+    MUST(take_header(t));
+    MUST(bl_records_peek(&t->text, t->message, &more, &length));
+    if (!more) return table_fail(t, BLICA_ERR_DATA, "has a header but no rows");
+    MUST(bl_records_split(&t->text, length, t->message));
     if (t->text.field_count == t->columns + 1) { /* as R writes: row names have no name */
       memmove(t->header + 1, t->header, (size_t)t->columns * sizeof *t->header);
       t->header[0] = strdup("");
-      if (!t->header[0]) return table_no_memory(message);
+      if (!t->header[0]) return table_no_memory(t);
       t->columns++;
     }
   } else {
@@ -106,14 +106,14 @@ void table_list_columns(const table *t, char *out, size_t size) {
   }
 }
 
-static blica_status no_segments(const table *t, char *message) {
-  return table_fail(message, BLICA_ERR_DATA,
-                    "%s: nothing says which segment a row belongs to (there is no column named segment). Use one of "
+static blica_status no_segments(const table *t) {
+  return table_fail(t, BLICA_ERR_DATA,
+                    "nothing says which segment a row belongs to (there is no column named segment). Use one of "
                     "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE%s",
-                    t->name, t->options.blank_segments ? "; or --segment unknown when it is not known" : "");
+                    t->options.blank_segments ? "; or --segment unknown when it is not known" : "");
 }
 
-static blica_status find_segment(table *t, char *message) {
+static blica_status find_segment(table *t) {
   const table_options *o = &t->options;
   bool other = o->segment_length || o->segment_count || o->segment_file || o->unlabelled;
   int column = table_column(t, "segment", 7);
@@ -121,23 +121,22 @@ static blica_status find_segment(table *t, char *message) {
     const size_t length = strlen(o->segment_column);
     column = t->columns - 1;
     if (strcmp(o->segment_column, "last") != 0 || table_column(t, "last", length) >= 0)
-      MUST(table_find_column(t, "segment-column", o->segment_column, length, &column, message));
+      MUST(table_find_column(t, "segment-column", o->segment_column, length, &column));
   }
   if (o->unlabelled && column >= 0)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: has a column named segment, and segments that are given need not be found; remove the "
-                      "column, or fit with these segments (blica fit)",
-                      t->name);
-  if (column < 0) return other || o->no_segments ? BLICA_OK : no_segments(t, message);
+    return table_fail(t, BLICA_ERR_DATA,
+                      "has a column named segment, and segments that are given need not be found; remove the column, "
+                      "or fit with these segments (blica fit)");
+  if (column < 0) return other || o->no_segments ? BLICA_OK : no_segments(t);
   t->role[column] = other ? ROLE_SKIP : ROLE_SEGMENT;
   if (other) table_note(t, "column 'segment' is left out, as the segments were given otherwise");
   return BLICA_OK;
 }
 
-static blica_status make_runs(table *t, char *message) {
+static blica_status make_runs(table *t) {
   t->runs = calloc((size_t)t->columns + 1, sizeof *t->runs);
   t->column_of = malloc(((size_t)t->columns + 1) * sizeof *t->column_of);
-  if (!t->runs || !t->column_of) return table_no_memory(message);
+  if (!t->runs || !t->column_of) return table_no_memory(t);
   for (int k = 0; k < t->columns; k++) {
     if (t->role[k] == ROLE_VALUE) t->column_of[t->n++] = k;
     bool joins = t->run_count > 0 && t->role[k] == ROLE_VALUE && t->runs[t->run_count - 1].role == ROLE_VALUE;
@@ -149,24 +148,23 @@ static blica_status make_runs(table *t, char *message) {
   return BLICA_OK;
 }
 
-blica_status table_assign_roles(table *t, char *message) {
+blica_status table_assign_roles(table *t) {
   const table_options *o = &t->options;
   int ways =
       (o->segment_column != NULL) + (o->segment_length != 0) + (o->segment_count != 0) + (o->segment_file != NULL);
   if (ways > 1)
-    return table_fail(
-        message, BLICA_ERR_ARGUMENT,
-        "--segment-column, --segment-length, --segment-count and --segment-file exclude each other; give one");
+    return table_refuse(
+        t, "--segment-column, --segment-length, --segment-count and --segment-file exclude each other; give one");
   if (o->segment_length < 0 || o->segment_count < 0)
-    return table_fail(message, BLICA_ERR_ARGUMENT, "the length and the number of segments must be at least 1");
+    return table_refuse(t, "the length and the number of segments must be at least 1");
   t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
-  if (!t->role) return table_no_memory(message);
-  MUST(find_segment(t, message));
+  if (!t->role) return table_no_memory(t);
+  MUST(find_segment(t));
   if (t->header && !t->header[0][0] && t->role[0] == ROLE_VALUE) {
     t->role[0] = ROLE_SKIP;
     table_note(t, "the first column has no name and is left out as row names");
   }
-  MUST(table_find_attributes(t, message));
-  MUST(table_choose_columns(t, message));
-  return make_runs(t, message);
+  MUST(table_find_attributes(t));
+  MUST(table_choose_columns(t));
+  return make_runs(t);
 }

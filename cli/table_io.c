@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "communicator.h"
 
-blica_status(table_fail)(char *message, blica_status status, const char *format, ...) {
+blica_status(table_say)(char *message, blica_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(message, TABLE_MESSAGE, format, args);
@@ -21,12 +21,12 @@ blica_status(table_fail)(char *message, blica_status status, const char *format,
   return status;
 }
 
-blica_status(table_no_memory)(char *message) {
-  return table_fail(message, BLICA_ERR_MEMORY, "out of memory");
+blica_status(table_no_memory)(const table *t) {
+  return table_say(t->message, BLICA_ERR_MEMORY, "out of memory");
 }
 
-blica_status table_library_failed(table *t, blica_status status, char *message) {
-  return table_fail(message, status, "%s: %.900s", t->name, blica_message(t->ctx));
+blica_status table_library_failed(const table *t, blica_status status) {
+  return table_fail(t, status, "%.900s", blica_message(t->ctx));
 }
 
 void table_note(const table *t, const char *format, ...) {
@@ -112,11 +112,10 @@ bool table_is_file(const char *path) {
   return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-blica_status table_not_rows(const table *t, char *message) {
-  return table_fail(message, BLICA_ERR_DATA,
-                    "%s: holds pair counts, not rows, and this command needs the rows; commands that take counts read "
-                    "them from standard input or from a file whose name ends in .csv or .npz",
-                    t->name);
+blica_status table_not_rows(const table *t) {
+  return table_fail(t, BLICA_ERR_DATA,
+                    "holds pair counts, not rows, and this command needs the rows; commands that take counts read them "
+                    "from standard input or from a file whose name ends in .csv or .npz");
 }
 
 void table_close(table *t) {
@@ -141,68 +140,69 @@ void table_close(table *t) {
 }
 
 /* Opens the file and fills the first buffer. */
-static blica_status fill(table *t, const char *path, char *message) {
+static blica_status fill(table *t, const char *path) {
   bl_records *r = &t->text;
-  MUST(records_open(path, message, r));
+  MUST(records_open(path, t->message, r));
   if (!t->options.name) t->name = r->name;
   r->name = t->name;
-  do MUST(bl_records_more(r, message));
+  do MUST(bl_records_more(r, t->message));
   while (!r->ended && r->have < r->capacity && r->have < 1 << 17);
   r->buffer[r->have] = 0;
   return BLICA_OK;
 }
 
 /* Copies what a pipe holds to a temporary file, from which the table goes on. */
-static blica_status spool(table *t, char *message) {
+static blica_status spool(table *t) {
   bl_records *r = &t->text;
   FILE *f = table_temporary(t->spooled);
   blica_status status = BLICA_OK;
   for (size_t got = r->have; f && got > 0 && status == BLICA_OK;) {
     fwrite(r->buffer, 1, got, f);
-    status = byte_source_read(r->source, r->buffer, r->capacity, message, &got);
+    status = byte_source_read(r->source, r->buffer, r->capacity, t->message, &got);
   }
   const bool written = f && !ferror(f);
   if ((!f || fclose(f) != 0 || !written) && status == BLICA_OK)
-    status = table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", t->spooled);
+    status = table_say(t->message, BLICA_ERR_IO, "cannot write the temporary file %s", t->spooled);
   if (status != BLICA_OK) return status;
   t->options.name = t->name;
   t->path = t->spooled;
   records_close(r);
   *r = (bl_records){0};
-  return fill(t, t->path, message);
+  return fill(t, t->path);
 }
 
 /* Fills the first buffer and reads the header, of text or of .npy. */
-static blica_status read_header(table *t, char *message) {
+static blica_status read_header(table *t) {
   const table_options *o = &t->options;
   bl_records *r = &t->text;
   if (table_is_readstat(t->path)) {
     t->options.levels = false; /* the file says them */
-    return table_begin_readstat(t, message);
+    return table_begin_readstat(t);
   }
-  MUST(fill(t, t->path, message));
+  MUST(fill(t, t->path));
   const bool counts = is_counts_header(r->buffer), file = table_is_file(t->path);
-  if (counts && file) return table_not_rows(t, message);
-  if (!file && (counts || o->levels || o->ordinal || o->numeric || o->segment_count)) MUST(spool(t, message));
+  if (counts && file) return table_not_rows(t);
+  if (!file && (counts || o->levels || o->ordinal || o->numeric || o->segment_count)) MUST(spool(t));
   t->counts = counts;
   if (counts) return BLICA_OK;
   t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;
-  return t->npy ? table_begin_npy(t, message) : table_begin_text(t, message);
+  return t->npy ? table_begin_npy(t) : table_begin_text(t);
 }
 
 blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         table **out) {
   *out = NULL;
   table *t = calloc(1, sizeof *t);
-  if (!t) return table_no_memory(message);
+  if (!t) return table_say(message, BLICA_ERR_MEMORY, "out of memory");
   t->ctx = ctx;
+  t->message = message;
   t->options = *options;
   t->path = path;
   t->name = options->name ? options->name : path;
   t->last_id = -1;
-  blica_status status = read_header(t, message);
-  if (status == BLICA_OK && !t->counts) status = table_assign_roles(t, message);
-  if (status == BLICA_OK && !t->counts) status = table_begin_rows(t, message);
+  blica_status status = read_header(t);
+  if (status == BLICA_OK && !t->counts) status = table_assign_roles(t);
+  if (status == BLICA_OK && !t->counts) status = table_begin_rows(t);
   if (status == BLICA_OK)
     *out = t;
   else
@@ -212,46 +212,41 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
 
 /* ---- pieces ---- */
 
-static blica_status begin_piece(table *t, char *message) {
-  const char **names = NULL;
-  if (t->header) {
-    names = malloc(((size_t)t->n + 1) * sizeof *names);
-    if (!names) return table_no_memory(message);
-    for (int i = 0; i < t->n; i++) names[i] = t->header[t->column_of[i]];
-  }
+static blica_status begin_piece(table *t) {
+  OWNED const char **names = t->header ? malloc(((size_t)t->n + 1) * sizeof *names) : NULL;
+  if (t->header && !names) return table_no_memory(t);
+  for (int i = 0; names && i < t->n; i++) names[i] = t->header[t->column_of[i]];
   blica_status status = t->levels && !t->options.collect ? table_begin_items(t, names)
                                                          : blica_pack_begin(t->ctx, t->n, names, &t->packer);
-  free(names);
   t->last_id = -1;
   if (status == BLICA_OK) return BLICA_OK;
   const char *hint = t->header && strstr(blica_message(t->ctx), "both named")
                          ? " (the first row was taken as a header; --header no says it is data)"
                          : "";
-  return table_fail(message, status, "%s: %.800s%s", t->name, blica_message(t->ctx), hint);
+  return table_fail(t, status, "%.800s%s", blica_message(t->ctx), hint);
 }
 
-blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out) {
+blica_status table_next(table *t, int64_t max_rows, blica_data **out) {
   blica_data *data;
   *out = NULL;
-  if (t->counts) return table_not_rows(t, message);
+  if (t->counts) return table_not_rows(t);
   if (t->ended) return BLICA_OK;
   if (max_rows <= 0)
     max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
-  if (t->options.segment_count && t->row == 0) MUST(table_find_total(t, message));
+  if (t->options.segment_count && t->row == 0) MUST(table_find_total(t));
   int64_t before = t->row;
   if (t->options.ids) table_ids_clear(t->options.ids);
-  blica_status status = begin_piece(t, message);
-  if (status == BLICA_OK) status = table_read_rows(t, max_rows, message);
-  if (status != BLICA_OK) return status;
+  MUST(begin_piece(t));
+  MUST(table_read_rows(t, max_rows));
   if (t->row == before && before > 0) { /* the last piece ended with the last row */
     blica_packer_free(t->packer);
     t->packer = NULL;
     return BLICA_OK;
   }
-  status = blica_pack_end(t->ctx, t->packer, &data);
+  blica_status status = blica_pack_end(t->ctx, t->packer, &data);
   t->packer = NULL;
-  if (status != BLICA_OK) return table_library_failed(t, status, message);
-  status = table_give_attributes(t, data, message);
+  if (status != BLICA_OK) return table_library_failed(t, status);
+  status = table_give_attributes(t, data);
   if (status == BLICA_OK)
     *out = data;
   else
@@ -260,7 +255,7 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
 }
 
 /* Reads an opened table. */
-typedef blica_status (*read_fn)(table *t, char *message, void *user);
+typedef blica_status (*read_fn)(table *t, void *user);
 
 /* Opens the file and reads it; once more where a value was neither 0 nor 1 and the values of each column are a usual
  * pair. Rows that were handed over stay so: then the second reading is left out (*taken rows). */
@@ -269,7 +264,7 @@ static blica_status read_recognised(blica_ctx *ctx, const char *path, const tabl
   table *t, *found;
   table_options again = *options;
   blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = read(t, message, user);
+  if (status == BLICA_OK) status = read(t, user);
   const bool odd = t && t->odd, header = t && t->header;
   table_close(t);
   if (status == BLICA_OK || !odd || (taken && *taken > 0) || !table_recognise(ctx, path, options, header, &found))
@@ -281,8 +276,8 @@ static blica_status read_recognised(blica_ctx *ctx, const char *path, const tabl
   return status;
 }
 
-static blica_status read_rows(table *t, char *message, void *out) {
-  return table_next(t, INT64_MAX / 2, message, out);
+static blica_status read_rows(table *t, void *out) {
+  return table_next(t, INT64_MAX / 2, out);
 }
 
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
@@ -312,21 +307,21 @@ static blica_status check_segments(const char *name, char *message, blica_counts
     const double rows = (*counts)->samples[s];
     blica_counts_free(*counts);
     *counts = NULL;
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: %.0f of the rows have no segment; drop such rows or give them a segment of their own", name,
-                      rows);
+    return table_say(message, BLICA_ERR_DATA,
+                     "%s: %.0f of the rows have no segment; drop such rows or give them a segment of their own", name,
+                     rows);
   }
   return BLICA_OK;
 }
 
 /* The counts that came through a pipe; messages name it. */
-static blica_status counts_of_pipe(table *t, char *message, blica_counts **out) {
+static blica_status counts_of_pipe(table *t, blica_counts **out) {
   const blica_status status = blica_counts_load(t->ctx, t->spooled, out);
-  if (status == BLICA_OK) return check_segments(t->name, message, out);
+  if (status == BLICA_OK) return check_segments(t->name, t->message, out);
   const char *text = blica_message(t->ctx);
   const size_t path = strlen(t->spooled);
   const bool named = strncmp(text, t->spooled, path) == 0;
-  return table_fail(message, status, "%s%s", named ? t->name : "", named ? text + path : text);
+  return table_say(t->message, status, "%s%s", named ? t->name : "", named ? text + path : text);
 }
 
 /* Counts of weighted rows, whose weights are scaled when all rows of a segment are known. */
@@ -335,7 +330,7 @@ static blica_status count_weighted(blica_ctx *ctx, const char *path, const table
   blica_data *data;
   MUST(table_read(ctx, path, options, message, &data));
   blica_status status = blica_count(ctx, data, out);
-  if (status != BLICA_OK) table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+  if (status != BLICA_OK) table_say(message, status, "%s: %.900s", path, blica_message(ctx));
   blica_data_free(data);
   return status;
 }
@@ -343,33 +338,33 @@ static blica_status count_weighted(blica_ctx *ctx, const char *path, const table
 /* Options that counts cannot use. */
 static blica_status check_counted(const char *path, const table_options *o, char *message) {
   if (table_is_counts(path) && (o->weights || o->frequencies))
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "%s: holds counts, not rows; give %s where the rows are counted (blica count)", path,
-                      o->weights ? "--weights" : "--frequencies");
+    return table_say(message, BLICA_ERR_ARGUMENT,
+                     "%s: holds counts, not rows; give %s where the rows are counted (blica count)", path,
+                     o->weights ? "--weights" : "--frequencies");
   if (o->cluster || o->strata || o->replicate_weights)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--%s does not change what is counted or fitted; give it to blica assess, whose errors and tests "
-                      "it changes",
-                      o->cluster  ? "cluster"
-                      : o->strata ? "strata"
-                                  : "replicate-weights");
+    return table_say(
+        message, BLICA_ERR_ARGUMENT,
+        "--%s does not change what is counted or fitted; give it to blica assess, whose errors and tests it changes",
+        o->cluster  ? "cluster"
+        : o->strata ? "strata"
+                    : "replicate-weights");
   return BLICA_OK;
 }
 
-blica_status table_count(table *t, char *message, blica_counts **sum) {
+blica_status table_count(table *t, blica_counts **sum) {
   blica_status status = BLICA_OK;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(t, 0, message, &piece);
+    status = table_next(t, 0, &piece);
     if (status != BLICA_OK || !piece) break;
     status = blica_count_add(t->ctx, piece, sum);
-    if (status != BLICA_OK) table_library_failed(t, status, message);
+    if (status != BLICA_OK) table_library_failed(t, status);
   }
   return status;
 }
 
-static blica_status count_rows(table *t, char *message, void *user) {
+static blica_status count_rows(table *t, void *user) {
   blica_counts **out = user;
-  const blica_status status = t->counts ? counts_of_pipe(t, message, out) : table_count(t, message, out);
+  const blica_status status = t->counts ? counts_of_pipe(t, out) : table_count(t, out);
   if (status == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);
   *out = NULL;
@@ -384,7 +379,7 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   if (table_is_counts(path)) {
     blica_status loaded = blica_counts_load(ctx, path, out);
     return loaded == BLICA_OK ? check_segments(path, message, out)
-                              : table_fail(message, loaded, "%s", blica_message(ctx));
+                              : table_say(message, loaded, "%s", blica_message(ctx));
   }
   if (communicator()) return table_ranks_counts(ctx, path, options, message, out);
   return read_recognised(ctx, path, options, message, count_rows, NULL, out);
@@ -405,11 +400,11 @@ typedef struct {
   bool *taken;
 } each;
 
-static blica_status read_pieces(table *t, char *message, void *user) {
+static blica_status read_pieces(table *t, void *user) {
   each *e = user;
   blica_status status = BLICA_OK;
   for (blica_data *piece = NULL; status == BLICA_OK && *e->taken; blica_data_free(piece)) {
-    status = table_next(t, e->max_rows, message, &piece);
+    status = table_next(t, e->max_rows, &piece);
     if (status != BLICA_OK || !piece) break;
     *e->taken = e->take(piece, read_share(t), e->user);
     e->rows = t->row;

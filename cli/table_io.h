@@ -79,7 +79,7 @@ typedef struct table table;
 blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         table **out);
 /* The next piece; the caller frees it. */
-blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out);
+blica_status table_next(table *t, int64_t max_rows, blica_data **out);
 void table_close(table *t); /* NULL is fine */
 
 /* Gets a piece; done: the share of the rows that have been read with it, -1 when that is not known. False ends reading:

@@ -41,40 +41,37 @@ static size_t name_length(const table *t, const char *entry) {
 }
 
 /* One list for all columns, or name=list,name=list. */
-static blica_status take_list(table *t, const char *list, char *message) {
+static blica_status take_list(table *t, const char *list) {
   char buffer[24];
   const bool named = strchr(list, '=') != NULL;
   for (const char *at = list; *at;) {
     const size_t name = named ? name_length(t, at) : 0;
     const char *levels = named ? at + name + 1 : at;
     if (named && at[name] != '=')
-      return table_fail(message, BLICA_ERR_ARGUMENT, "--levels: '%.*s' has no =; give name=low<...<high", (int)name,
-                        at);
+      return table_refuse(t, "--levels: '%.*s' has no =; give name=low<...<high", (int)name, at);
     const size_t length = named ? strcspn(levels, ",") : strlen(levels);
     bool used = !named;
     for (int i = 0; i < t->n; i++) {
       const char *own = name_of(t, i, buffer);
       if (named && (strlen(own) != name || strncmp(own, at, name) != 0)) continue;
       used = true;
-      if (!add_list(&t->levels[i], levels, length)) return table_no_memory(message);
+      if (!add_list(&t->levels[i], levels, length)) return table_no_memory(t);
     }
-    if (!used)
-      return table_fail(message, BLICA_ERR_DATA, "%s: there is no column '%.*s', which --levels names", t->name,
-                        (int)name, at);
+    if (!used) return table_fail(t, BLICA_ERR_DATA, "there is no column '%.*s', which --levels names", (int)name, at);
     at = levels + length;
     if (*at == ',') at++;
   }
   return BLICA_OK;
 }
 
-static blica_status take_model(table *t, const blica_coding *coding, char *message) {
+static blica_status take_model(table *t, const blica_coding *coding) {
   char buffer[24];
   for (int i = 0; i < t->n; i++)
     for (int j = 0; j < coding->items; j++) {
       if (strcmp(coding->names[j], name_of(t, i, buffer)) != 0) continue;
       for (int l = 0; l <= coding->first[j + 1] - coding->first[j]; l++) {
         const char *label = coding->labels[coding->first[j] + j + l];
-        if (!table_add_level(&t->levels[i], label, strlen(label))) return table_no_memory(message);
+        if (!table_add_level(&t->levels[i], label, strlen(label))) return table_no_memory(t);
       }
     }
   return BLICA_OK;
@@ -94,10 +91,10 @@ static blica_status open_before(blica_ctx *ctx, const char *path, const table_op
   return table_open(ctx, path, &quiet, message, out);
 }
 
-static blica_status pass_rows(table *t, char *message) {
+static blica_status pass_rows(table *t) {
   blica_status status = BLICA_OK;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(t, 0, message, &piece);
+    status = table_next(t, 0, &piece);
     if (status != BLICA_OK || !piece) break;
   }
   return status;
@@ -107,31 +104,30 @@ static blica_status pass_rows(table *t, char *message) {
  * whose columns are passed over; NULL: none are. */
 static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header,
                             const column_levels *given, char *message, table **out) {
-  MUST(open_before(ctx, path, options, header, true, message, out));
-  for (int i = 0; given && i < (*out)->n; i++) (*out)->levels[i].given = given[i].count > 0;
-  blica_status status = table_sample_numbers(*out, options->numeric, message);
-  if (status == BLICA_OK) status = pass_rows(*out, message);
-  if (status == BLICA_OK) return BLICA_OK;
-  table_close(*out);
+  AUTO_TABLE *t = NULL;
   *out = NULL;
-  return status;
+  MUST(open_before(ctx, path, options, header, true, message, &t));
+  for (int i = 0; given && i < t->n; i++) t->levels[i].given = given[i].count > 0;
+  MUST(table_sample_numbers(t, options->numeric));
+  MUST(pass_rows(t));
+  *out = t, t = NULL;
+  return BLICA_OK;
 }
 
-blica_status table_find_total(table *t, char *message) {
+blica_status table_find_total(table *t) {
   const long long segments = (long long)t->options.segment_count;
-  table *second;
+  AUTO_TABLE *second = NULL;
   if (!t->total) {
-    MUST(open_before(t->ctx, t->path, &t->options, t->header != NULL, t->levels != NULL, message, &second));
+    MUST(open_before(t->ctx, t->path, &t->options, t->header != NULL, t->levels != NULL, t->message, &second));
     for (int i = 0; second->levels && i < t->n; i++) second->levels[i].given = true;
-    const blica_status status = pass_rows(second, message);
+    const blica_status status = pass_rows(second);
     t->total = second->row;
     t->odd = second->odd;
-    table_close(second);
-    if (status != BLICA_OK) return status;
+    MUST(status);
   }
   if (segments <= t->total) return BLICA_OK;
-  return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name,
-                    (long long)t->total, segments);
+  return table_fail(t, BLICA_ERR_DATA, "has %lld rows, too few for --segment-count %lld", (long long)t->total,
+                    segments);
 }
 
 static void sort_levels(column_levels *l) {
@@ -162,31 +158,27 @@ static int usual_pair(column_levels *l, int first) {
 }
 
 /* Puts the levels of a column with --ordinal in order: whole numbers, or a usual pair of words. */
-static blica_status order_levels(const table *t, int variable, column_levels *l, char *message) {
-  char buffer[32];
+static blica_status order_levels(const table *t, int variable, column_levels *l) {
   double number;
-  const int column = t->column_of[variable];
-  const char *name = table_column_name(t, column, buffer);
   if (l->count < 2)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s, column %d (%s): it has %d value; an item needs at least two levels: leave it out, or give "
-                      "its levels by --levels",
-                      t->name, column + 1, name, l->count);
+    return table_fail_column(
+        t, t->column_of[variable],
+        "it has %d value; an item needs at least two levels: leave it out, or give its levels by --levels", l->count);
   if (usual_pair(l, WORDS) >= 0) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
     if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
-      return table_fail(message, BLICA_ERR_DATA,
-                        "%s, column %d (%s): '%.40s' is not a whole number, which --ordinal asks for; give the levels "
-                        "of such a column beside it, as in --levels 'NAME=low<middle<high'",
-                        t->name, column + 1, name, l->text[k]);
+      return table_fail_column(t, t->column_of[variable],
+                               "'%.40s' is not a whole number, which --ordinal asks for; give the levels of such a "
+                               "column beside it, as in --levels 'NAME=low<middle<high'",
+                               l->text[k]);
   sort_levels(l);
   return BLICA_OK;
 }
 
-blica_status table_given_twice(const table *t, int variable, char *message) {
+blica_status table_given_twice(const table *t, int variable) {
   char buffer[24];
-  return table_fail(message, BLICA_ERR_ARGUMENT,
-                    "%s: --levels gives the levels of '%s', which --numeric names too; give one of them", t->name,
+  return table_fail(t, BLICA_ERR_ARGUMENT,
+                    "--levels gives the levels of '%s', which --numeric names too; give one of them",
                     name_of(t, variable, buffer));
 }
 
@@ -224,32 +216,27 @@ static bool order_any(column_levels *l) {
 }
 
 /* The levels of all columns that --levels does not name. */
-static blica_status take_numbers(table *t, char *message) {
-  table *second;
-  MUST(collect(t->ctx, t->path, &t->options, t->header != NULL, t->levels, message, &second));
-  blica_status status = BLICA_OK;
+static blica_status take_numbers(table *t) {
+  AUTO_TABLE *second = NULL;
+  MUST(collect(t->ctx, t->path, &t->options, t->header != NULL, t->levels, t->message, &second));
   t->total = second->row;
-  for (int i = 0; status == BLICA_OK && i < t->n; i++) {
+  for (int i = 0; i < t->n; i++) {
     column_levels *own = &second->levels[i];
     if (own->sample) {
-      if (t->levels[i].count > 0) status = table_given_twice(t, i, message);
-      if (status == BLICA_OK) status = table_cut(t, i, own->sample, &t->levels[i], message);
+      if (t->levels[i].count > 0) return table_given_twice(t, i);
+      MUST(table_cut(t, i, own->sample, &t->levels[i]));
       continue;
     }
     if (t->levels[i].count > 0 || (!t->options.ordinal && !t->options.levels && usual_pair(own, 0) < 0)) continue;
-    if (t->options.ordinal)
-      status = order_levels(t, i, own, message);
-    else if (t->options.levels && !order_any(own))
-      status = table_no_memory(message);
-    if (status != BLICA_OK) break;
+    if (t->options.ordinal) MUST(order_levels(t, i, own));
+    if (t->options.levels && !t->options.ordinal && !order_any(own)) return table_no_memory(t);
     column_levels empty = t->levels[i];
     t->levels[i] = *own;
     *own = empty;
   }
-  table_close(second);
-  for (int i = 0; status == BLICA_OK && t->options.levels && i < t->n; i++)
+  for (int i = 0; t->options.levels && i < t->n; i++)
     if (t->levels[i].count == 2) note_pair(t, i);
-  return status;
+  return BLICA_OK;
 }
 
 /* Completes a column that has one value, or none, by the pair of the others; where that pair does not have the value,
@@ -291,26 +278,23 @@ static bool recognise_columns(table *t) {
 
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found) {
   char message[TABLE_MESSAGE];
+  AUTO_TABLE *t = NULL;
   *found = NULL;
   if (options->levels || options->list || options->ordinal || options->found || !table_is_file(path)) return false;
-  if (collect(ctx, path, options, header, NULL, message, found) != BLICA_OK) return false;
-  if (!recognise_columns(*found)) {
-    table_close(*found);
-    *found = NULL;
-    return false;
-  }
-  (*found)->options.note = options->note, (*found)->options.note_user = options->note_user;
-  for (int i = 0; i < (*found)->n; i++)
-    if ((*found)->levels[i].count == 2 && !is_zero_one(&(*found)->levels[i])) note_pair(*found, i);
+  if (collect(ctx, path, options, header, NULL, message, &t) != BLICA_OK || !recognise_columns(t)) return false;
+  t->options.note = options->note, t->options.note_user = options->note_user;
+  for (int i = 0; i < t->n; i++)
+    if (t->levels[i].count == 2 && !is_zero_one(&t->levels[i])) note_pair(t, i);
+  *found = t, t = NULL;
   return true;
 }
 
 /* The levels of a table whose columns were recognised. */
-static blica_status take_found(table *t, const table *found, char *message) {
+static blica_status take_found(table *t, const table *found) {
   for (int i = 0; i < t->n && i < found->n; i++)
     for (int k = 0; k < found->levels[i].count; k++)
       if (!table_add_level(&t->levels[i], found->levels[i].text[k], strlen(found->levels[i].text[k])))
-        return table_no_memory(message);
+        return table_no_memory(t);
   return BLICA_OK;
 }
 
@@ -318,63 +302,57 @@ static blica_status take_found(table *t, const table *found, char *message) {
 
 /* Begins a piece of known levels; columns of which nothing was said are 0 and 1. */
 blica_status table_begin_items(table *t, const char *const *names) {
-  int *count = calloc((size_t)t->n + 1, sizeof *count), total = 0;
-  const char **labels = NULL;
+  OWNED int *count = calloc((size_t)t->n + 1, sizeof *count);
+  int total = 0;
   for (int i = 0; count && i < t->n; i++) total += count[i] = t->levels[i].count;
-  if (count) labels = calloc((size_t)total + 1, sizeof *labels);
-  for (int i = 0, at = 0; labels && i < t->n; i++) {
+  OWNED const char **labels = count ? calloc((size_t)total + 1, sizeof *labels) : NULL;
+  if (!labels) return BLICA_ERR_MEMORY;
+  for (int i = 0, at = 0; i < t->n; i++) {
     const column_levels *l = &t->levels[i];
     const bool plain = t->options.levels && l->count == 2 && (strpbrk(l->text[0], "<[]") || strpbrk(l->text[1], "<[]"));
     for (int k = 0; k < l->count; k++) labels[at++] = plain ? k ? "1" : "0" : l->text[k];
   }
-  blica_status status =
-      labels ? blica_pack_begin_items(t->ctx, t->n, names, count, labels, &t->packer) : BLICA_ERR_MEMORY;
-  free(labels);
-  free(count);
-  return status;
+  return blica_pack_begin_items(t->ctx, t->n, names, count, labels, &t->packer);
 }
 
-blica_status table_begin_known(table *t, char *message) {
+blica_status table_begin_known(table *t) {
   const table_options *o = &t->options;
-  blica_status status = BLICA_OK;
   const blica_coding *model = o->model ? o->model->coding : NULL;
   if (o->numeric && o->levels)
-    return table_fail(
-        message, BLICA_ERR_ARGUMENT,
+    return table_refuse(
+        t,
         "--levels any is for all columns; beside --numeric name those that it is for, as in --levels 'NAME=low<high'");
   if (!o->list && !o->ordinal && !o->numeric && !o->levels && !o->collect && !o->found && !model && !t->survey)
     return BLICA_OK;
   if (o->list && o->ordinal && !strchr(o->list, '='))
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of them, "
-                      "or name single columns as in --levels 'NAME=low<middle<high'");
+    return table_refuse(t, "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of "
+                           "them, or name single columns as in --levels 'NAME=low<middle<high'");
   t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
-  if (!t->levels) return table_no_memory(message);
+  if (!t->levels) return table_no_memory(t);
   if (o->collect) return BLICA_OK;
   if (model)
-    status = take_model(t, model, message);
+    MUST(take_model(t, model));
   else if (o->found)
-    status = take_found(t, o->found, message);
+    MUST(take_found(t, o->found));
   else if (o->list)
-    status = take_list(t, o->list, message);
-  if (status == BLICA_OK && t->survey && !model)
-    status = table_readstat_levels(t, message);
-  else if (status == BLICA_OK && (o->ordinal || o->numeric || o->levels) && !model)
-    status = take_numbers(t, message);
-  for (int i = 0; status == BLICA_OK && i < t->n; i++)
+    MUST(take_list(t, o->list));
+  if (t->survey && !model)
+    MUST(table_readstat_levels(t));
+  else if ((o->ordinal || o->numeric || o->levels) && !model)
+    MUST(take_numbers(t));
+  for (int i = 0; i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))
-      status = table_no_memory(message);
-  return status == BLICA_OK ? table_find_cuts(t, message) : status;
+      return table_no_memory(t);
+  return table_find_cuts(t);
 }
 
-blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message) {
-  char buffer[32], list[400] = "";
+blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length) {
+  char list[400] = "";
   size_t at = 0;
   const column_levels *l = &t->levels[variable];
-  int column = t->column_of[variable];
   for (int k = 0; k < l->count && at + 1 < sizeof list; k++)
     at += (size_t)snprintf(list + at, sizeof list - at, "%s%.40s", k ? "<" : "", l->text[k]);
-  return table_fail(message, BLICA_ERR_DATA, "%s, row %lld, column %d (%s): '%.*s' is not one of its levels %s%s",
-                    t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
-                    (int)(length < 40 ? length : 40), text, list, t->options.model ? ", which the model knows" : "");
+  return table_fail_value(t, t->column_of[variable], "'%.*s' is not one of its levels %s%s",
+                          (int)(length < 40 ? length : 40), text, list,
+                          t->options.model ? ", which the model knows" : "");
 }

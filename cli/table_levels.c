@@ -11,36 +11,32 @@ bool table_same_level(const char *known, const char *text, size_t length) {
   return table_number(known, strlen(known), &a) && table_number(text, length, &b) && a == b;
 }
 
-blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code) {
+blica_status table_level(table *t, int variable, const char *text, size_t length, int8_t *code) {
   column_levels *l = &t->levels[variable];
-  char buffer[32];
   *code = BLICA_MISSING;
   if (length == 0 || table_listed_missing(t, text, length)) return BLICA_OK;
   if (t->options.collect && table_is_missing(text, length)) return BLICA_OK;
   if (l->given) return BLICA_OK;
   if (l->sample || l->cut)
-    return table_is_missing(text, length) ? BLICA_OK : table_number_text(t, variable, text, length, message, code);
+    return table_is_missing(text, length) ? BLICA_OK : table_number_text(t, variable, text, length, code);
   for (int k = 0; k < l->count; k++)
     if (table_same_level(l->text[k], text, length)) {
       *code = t->options.collect ? 0 : (int8_t)k;
       return BLICA_OK;
     }
-  int column = t->column_of[variable];
   if (table_is_missing(text, length)) return BLICA_OK; /* unless it is a level: 'NA' may be one that was given */
-  if (!t->options.collect) return table_unknown_level(t, variable, text, length, message);
+  if (!t->options.collect) return table_unknown_level(t, variable, text, length);
   if (l->count == 2 && t->options.levels)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; --levels any "
-                      "allows two per column",
-                      t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
-                      (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
+    return table_fail_value(t, t->column_of[variable],
+                            "'%.*s' is a third value after '%.40s' and '%.40s'; --levels any allows two per column",
+                            (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
   if (l->count > MOST_LEVELS)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s, column %d (%s): it has more than %d values; if it is a number, say --numeric; if it is no "
-                      "item, leave it out by --ignore, or carry it through by --id",
-                      t->name, column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
+    return table_fail_column(t, t->column_of[variable],
+                             "it has more than %d values; if it is a number, say --numeric; if it is no item, leave it "
+                             "out by --ignore, or carry it through by --id",
+                             MOST_LEVELS);
   *code = 0;
-  return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(message);
+  return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(t);
 }
 
 bool table_add_level(column_levels *l, const char *text, size_t length) {

@@ -48,67 +48,63 @@ static bool add(number_sample *s, int64_t row, double value) {
   return true;
 }
 
-blica_status table_sample_numbers(table *t, const char *list, char *message) {
+blica_status table_sample_numbers(table *t, const char *list) {
   char buffer[32];
   if (!list) return BLICA_OK;
-  bool *chosen = malloc((size_t)t->columns + 1);
-  blica_status status = chosen ? table_mark_columns(t, "numeric", list, chosen, message) : table_no_memory(message);
-  for (int k = 0; status == BLICA_OK && k < t->columns; k++)
+  OWNED bool *chosen = malloc((size_t)t->columns + 1);
+  if (!chosen) return table_no_memory(t);
+  MUST(table_mark_columns(t, "numeric", list, chosen));
+  for (int k = 0; k < t->columns; k++)
     if (chosen[k] && t->role[k] != ROLE_VALUE)
-      status = table_fail(message, BLICA_ERR_ARGUMENT, "%s: --numeric names column %d (%s), which is not an item",
-                          t->name, k + 1, table_column_name(t, k, buffer));
-  for (int i = 0; status == BLICA_OK && i < t->n; i++) {
+      return table_fail(t, BLICA_ERR_ARGUMENT, "--numeric names column %d (%s), which is not an item", k + 1,
+                        table_column_name(t, k, buffer));
+  for (int i = 0; i < t->n; i++) {
     if (!chosen[t->column_of[i]]) continue;
     t->levels[i].sample = calloc(1, sizeof *t->levels[i].sample);
-    if (!t->levels[i].sample) status = table_no_memory(message);
-    if (status == BLICA_OK) t->levels[i].sample->step = 1;
+    if (!t->levels[i].sample) return table_no_memory(t);
+    t->levels[i].sample->step = 1;
   }
-  free(chosen);
-  return status;
+  return BLICA_OK;
 }
 
-blica_status table_cut(const table *t, int variable, const number_sample *sample, column_levels *levels,
-                       char *message) {
+blica_status table_cut(const table *t, int variable, const number_sample *sample, column_levels *levels) {
   double cut[BLICA_NUMBER_LEVELS - 1];
-  char text[BL_NUMBER_TEXT], buffer[32];
-  const int column = t->column_of[variable];
+  char text[BL_NUMBER_TEXT];
   int cuts;
   static const double none = 0;
   const blica_status status =
       blica_cut_numbers(t->ctx, sample->count, sample->value ? sample->value : &none, cut, &cuts);
-  if (status != BLICA_OK)
-    return table_fail(message, status, "%s, column %d (%s): %s", t->name, column + 1,
-                      table_column_name(t, column, buffer), blica_message(t->ctx));
+  if (status != BLICA_OK) return table_fail_column(t, t->column_of[variable], "%s", blica_message(t->ctx)), status;
   bool enough = table_add_level(levels, "-Inf", 4);
   for (int l = 0; l < cuts && enough; l++) {
     bl_number_text(cut[l], text);
     enough = table_add_level(levels, text, strlen(text));
   }
-  return enough ? BLICA_OK : table_no_memory(message);
+  return enough ? BLICA_OK : table_no_memory(t);
 }
 
-blica_status table_find_cuts(table *t, char *message) {
+blica_status table_find_cuts(table *t) {
   double value;
   for (int i = 0; i < t->n; i++) {
     column_levels *l = &t->levels[i];
     if (l->count < 2 || !table_number(l->text[0], strlen(l->text[0]), &value) || value != -INFINITY) continue;
     l->cut = malloc((size_t)l->count * sizeof *l->cut);
-    if (!l->cut) return table_no_memory(message);
+    if (!l->cut) return table_no_memory(t);
     l->cut[0] = -INFINITY;
     for (int k = 1; k < l->count; k++)
       if (!table_number(l->text[k], strlen(l->text[k]), &l->cut[k]) || !(l->cut[k] > l->cut[k - 1]))
-        return table_fail(message, BLICA_ERR_DATA,
-                          "%s: the levels of item %d begin with -Inf, which says that numbers are cut into levels, but "
+        return table_fail(t, BLICA_ERR_DATA,
+                          "the levels of item %d begin with -Inf, which says that numbers are cut into levels, but "
                           "'%.40s' is not a number above '%.40s'",
-                          t->name, i + 1, l->text[k], l->text[k - 1]);
+                          i + 1, l->text[k], l->text[k - 1]);
   }
   return BLICA_OK;
 }
 
-blica_status table_take_number(table *t, int variable, double value, char *message, int8_t *code) {
+blica_status table_take_number(table *t, int variable, double value, int8_t *code) {
   const column_levels *l = &t->levels[variable];
   *code = 0;
-  if (l->sample) return add(l->sample, t->row, value) ? BLICA_OK : table_no_memory(message);
+  if (l->sample) return add(l->sample, t->row, value) ? BLICA_OK : table_no_memory(t);
   int low = 0, high = l->count; /* the level is in low..high - 1 */
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
@@ -121,14 +117,10 @@ blica_status table_take_number(table *t, int variable, double value, char *messa
   return BLICA_OK;
 }
 
-blica_status table_number_text(table *t, int variable, const char *text, size_t length, char *message, int8_t *code) {
+blica_status table_number_text(table *t, int variable, const char *text, size_t length, int8_t *code) {
   double value;
-  char buffer[32];
-  const int column = t->column_of[variable];
   if (!table_number(text, length, &value) || isnan(value))
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s, row %lld, column %d (%s): '%.*s' is not a number, and the column is cut at numbers", t->name,
-                      (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
-                      (int)(length < 40 ? length : 40), text);
-  return table_take_number(t, variable, value, message, code);
+    return table_fail_value(t, t->column_of[variable], "'%.*s' is not a number, and the column is cut at numbers",
+                            (int)(length < 40 ? length : 40), text);
+  return table_take_number(t, variable, value, code);
 }

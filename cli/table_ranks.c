@@ -26,7 +26,7 @@ static blica_status follow(blica_status status, char *message) {
   int word = (int)status;
   if (comm->broadcast(&word, sizeof word, 0, comm->user) != 0 ||
       comm->broadcast(message, TABLE_MESSAGE, 0, comm->user) != 0)
-    return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+    return table_say(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   return (blica_status)word;
 }
 
@@ -49,11 +49,11 @@ static blica_status same_files(const char *path, char *message) {
   }
   memcpy(first, own, sizeof own);
   if (comm->broadcast(first, sizeof first, 0, comm->user) != 0)
-    return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+    return table_say(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   if (!any(f && memcmp(own, first, sizeof own) != 0)) return BLICA_OK;
-  return table_fail(message, BLICA_ERR_DATA,
-                    "%s: the processes differ: another one has another file of that name; all must have the same data",
-                    path);
+  return table_say(message, BLICA_ERR_DATA,
+                   "%s: the processes differ: another one has another file of that name; all must have the same data",
+                   path);
 }
 
 static bool divisible(const table *t) {
@@ -64,21 +64,21 @@ static bool divisible(const table *t) {
 }
 
 /* Leaves the table at this process's lines; *rows is false when it has no lines. */
-static blica_status seek_part(table *t, char *message, bool *rows) {
+static blica_status seek_part(table *t, bool *rows) {
   const blica_comm *comm = communicator();
   const int64_t ranks = comm->size > 1 ? comm->size : 1;
   byte_source *source = t->text.source;
   int64_t data = t->text.record_byte, size = byte_source_size(source), bound[2];
   for (int i = 0; i < 2; i++) {
     int r = comm->rank + i;
-    MUST(byte_source_line(source, r == ranks ? size : size / ranks * r, message, &bound[i]));
+    MUST(byte_source_line(source, r == ranks ? size : size / ranks * r, t->message, &bound[i]));
     if (r == 0 || bound[i] < data) bound[i] = data;
   }
   *rows = bound[0] < bound[1];
   t->pending = false;
   t->ended = !*rows;
   t->text.at = t->text.have = 0, t->text.ended = false; /* goes on with other bytes */
-  return byte_source_window(source, bound[0], bound[1], message);
+  return byte_source_window(source, bound[0], bound[1], t->message);
 }
 
 /* Opens the file on every process; false when it cannot be divided. *noted: the notes of opening were given. */
@@ -90,7 +90,7 @@ static bool open_parts(blica_ctx *ctx, const char *path, const table_options *op
   if (!*noted) return false;
   good = table_open(ctx, path, options, message, t) == BLICA_OK && divisible(*t);
   if (!any(!good)) {
-    good = seek_part(*t, message, &rows) == BLICA_OK;
+    good = seek_part(*t, &rows) == BLICA_OK;
     if (!any(!good)) return true;
   }
   table_close(*t);
@@ -108,7 +108,7 @@ static blica_status open_first(blica_ctx *ctx, const char *path, const table_opt
 }
 
 static blica_status library_failed(blica_ctx *ctx, const char *path, blica_status status, char *message) {
-  return table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+  return table_say(message, status, "%s: %.900s", path, blica_message(ctx));
 }
 
 /* ---- rows ---- */
@@ -117,7 +117,7 @@ static bool read_part(blica_ctx *ctx, const char *path, const table_options *opt
                       blica_data **part) {
   table *t;
   if (!open_parts(ctx, path, options, message, noted, &t)) return false;
-  bool good = table_next(t, INT64_MAX / 2, message, part) == BLICA_OK && !t->text.quotes;
+  bool good = table_next(t, INT64_MAX / 2, part) == BLICA_OK && !t->text.quotes;
   table_close(t);
   if (!any(!good) && any(*part != NULL)) return true;
   blica_data_free(*part);
@@ -131,35 +131,29 @@ static blica_status share_attribute(void *array, size_t bytes, void **out, char 
   *out = NULL;
   if (!agree_on(array != NULL)) return BLICA_OK;
   *out = malloc(bytes);
-  if (any(!*out)) return table_no_memory(message);
+  if (any(!*out)) return table_say(message, BLICA_ERR_MEMORY, "out of memory");
   if (array && *out) memcpy(*out, array, bytes);
   return comm->broadcast(*out, bytes, 0, comm->user) == 0
              ? BLICA_OK
-             : table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+             : table_say(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
 /* Weights, replicates, clusters and strata, which the first process has read with all rows. t is NULL on the others. */
 static blica_status share_attributes(const table *t, const char *path, const table_options *options, blica_ctx *ctx,
                                      blica_data *data, char *message) {
-  void *weight = NULL, *cluster = NULL, *stratum = NULL, *replicate = NULL;
+  OWNED void *weight = NULL, *cluster = NULL, *stratum = NULL, *replicate = NULL;
   const size_t rows = (size_t)data->rows;
   const blica_comm *comm = communicator();
   int count = t ? t->replicates : 0;
   if (comm->broadcast(&count, sizeof count, 0, comm->user) != 0)
-    return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
-  blica_status status = share_attribute(t ? t->weight : NULL, rows * sizeof(double), &weight, message);
-  if (status == BLICA_OK) status = share_attribute(t ? t->cluster : NULL, rows * sizeof(int32_t), &cluster, message);
-  if (status == BLICA_OK) status = share_attribute(t ? t->stratum : NULL, rows * sizeof(int32_t), &stratum, message);
-  if (status == BLICA_OK)
-    status = share_attribute(t ? t->replicate : NULL, rows * (size_t)count * sizeof(double), &replicate, message);
+    return table_say(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+  MUST(share_attribute(t ? t->weight : NULL, rows * sizeof(double), &weight, message));
+  MUST(share_attribute(t ? t->cluster : NULL, rows * sizeof(int32_t), &cluster, message));
+  MUST(share_attribute(t ? t->stratum : NULL, rows * sizeof(int32_t), &stratum, message));
+  MUST(share_attribute(t ? t->replicate : NULL, rows * (size_t)count * sizeof(double), &replicate, message));
   const row_attributes kept = {weight, replicate, count, cluster, stratum};
-  if (status == BLICA_OK && (status = table_set_attributes(options, ctx, &kept, data)) != BLICA_OK)
-    library_failed(ctx, path, status, message);
-  free(weight);
-  free(cluster);
-  free(stratum);
-  free(replicate);
-  return status;
+  const blica_status status = table_set_attributes(options, ctx, &kept, data);
+  return status == BLICA_OK ? status : library_failed(ctx, path, status, message);
 }
 
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
@@ -172,7 +166,7 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
   blica_set_comm(ctx, NULL); /* each works on its own rows */
   if (!read_part(ctx, path, options, message, &noted, &part)) {
     status = open_first(ctx, path, options, noted, message, &t);
-    if (status == BLICA_OK) status = follow(t ? table_next(t, INT64_MAX / 2, message, &part) : BLICA_OK, message);
+    if (status == BLICA_OK) status = follow(t ? table_next(t, INT64_MAX / 2, &part) : BLICA_OK, message);
   }
   blica_set_comm(ctx, communicator());
   if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
@@ -203,14 +197,8 @@ typedef struct {
 /* Counts the pieces that this process reads. False when one of the processes could not read its rows, or none has any;
  * *status and message say why, to it alone. */
 static bool count_pieces(counting *f, blica_status *status) {
-  *status = f->t ? table_count(f->t, f->message, &f->own) : BLICA_OK;
+  *status = f->t ? table_count(f->t, &f->own) : BLICA_OK;
   return !any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes)) && any(f->own != NULL);
-}
-
-static blica_status end_count(counting *f, blica_counts **out) {
-  blica_status status = blica_merge_ranks(f->ctx, f->own, out);
-  if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
-  return BLICA_OK;
 }
 
 static blica_status count_first(counting *f, const table_options *options) {
@@ -221,8 +209,8 @@ static blica_status count_first(counting *f, const table_options *options) {
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                                 blica_counts **out) {
   counting f = {.ctx = ctx, .path = path, .message = message};
-  blica_status status = same_files(path, message);
-  if (status != BLICA_OK) return status;
+  blica_status status = BLICA_OK;
+  MUST(same_files(path, message));
   blica_set_comm(ctx, NULL); /* each works on its own rows */
   f.parts = open_parts(ctx, path, options, message, &f.noted, &f.t);
   if (!f.parts || !count_pieces(&f, &status)) {
@@ -232,7 +220,8 @@ blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_op
     status = count_first(&f, options);
   }
   blica_set_comm(ctx, communicator());
-  if (status == BLICA_OK) status = end_count(&f, out);
+  if (status == BLICA_OK && (status = blica_merge_ranks(ctx, f.own, out)) != BLICA_OK)
+    library_failed(ctx, path, status, message);
   table_close(f.t);
   blica_counts_free(f.own);
   return status;

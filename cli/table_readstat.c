@@ -20,23 +20,22 @@ bool table_is_readstat(const char *path) {
 
 #ifndef BLICA_READSTAT
 
-blica_status table_begin_readstat(table *t, char *message) {
-  return table_fail(message, BLICA_ERR_FORMAT,
-                    "%s: this program was built without ReadStat, which reads such files; save the data as .csv",
-                    t->name);
+blica_status table_begin_readstat(table *t) {
+  return table_fail(t, BLICA_ERR_FORMAT,
+                    "this program was built without ReadStat, which reads such files; save the data as .csv");
 }
-blica_status table_readstat_levels(table *t, char *message) {
-  return table_begin_readstat(t, message);
+blica_status table_readstat_levels(table *t) {
+  return table_begin_readstat(t);
 }
-blica_status table_read_readstat(table *t, char *message) {
-  return table_begin_readstat(t, message);
+blica_status table_read_readstat(table *t) {
+  return table_begin_readstat(t);
 }
 void table_free_readstat(table_survey *survey) {
   (void)survey;
 }
 blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE], table_variable_fn take, void *user) {
   (void)take, (void)user;
-  return table_begin_readstat(&(table){.name = path}, message);
+  return table_begin_readstat(&(table){.name = path, .message = message});
 }
 
 #else
@@ -72,7 +71,6 @@ typedef struct {
 
 struct table_survey {
   table *t;
-  char *message;
   blica_status status;
   bool find_codes; /* in this pass */
   survey_variable *variable;
@@ -107,7 +105,7 @@ static int abort_with(table_survey *v, blica_status status) {
 static int on_metadata(readstat_metadata_t *metadata, void *user) {
   table_survey *v = user;
   const int columns = readstat_get_var_count(metadata), rows = readstat_get_row_count(metadata);
-  if (columns < 1) return abort_with(v, table_fail(v->message, BLICA_ERR_DATA, "%s: has no variables", v->t->name));
+  if (columns < 1) return abort_with(v, table_fail(v->t, BLICA_ERR_DATA, "has no variables"));
   v->t->total = rows > 0 ? rows : 0;
   return READSTAT_HANDLER_OK;
 }
@@ -137,7 +135,7 @@ static bool is_date(const char *format) {
 
 static int on_variable(int index, readstat_variable_t *from, const char *label_set, void *user) {
   table_survey *v = user;
-  if (index != v->t->columns || !reserve(v, index)) return abort_with(v, table_no_memory(v->message));
+  if (index != v->t->columns || !reserve(v, index)) return abort_with(v, table_no_memory(v->t));
   survey_variable *to = &v->variable[index];
   to->text = readstat_variable_get_type_class(from) == READSTAT_TYPE_CLASS_STRING;
   to->date = is_date(readstat_variable_get_format(from));
@@ -148,11 +146,10 @@ static int on_variable(int index, readstat_variable_t *from, const char *label_s
   if (to->label) bl_text_clean(to->label);
   const char *name = readstat_variable_get_name(from);
   if (!name || !*name)
-    return abort_with(v, table_fail(v->message, BLICA_ERR_FORMAT, "%s: variable %d has no name; the file is damaged",
-                                    v->t->name, index + 1));
+    return abort_with(v, table_fail(v->t, BLICA_ERR_FORMAT, "variable %d has no name; the file is damaged", index + 1));
   v->t->header[index] = strdup(name);
   if (v->t->header[index]) v->t->columns++;
-  if (!v->t->header[index] || (label_set && !to->label_set)) return abort_with(v, table_no_memory(v->message));
+  if (!v->t->header[index] || (label_set && !to->label_set)) return abort_with(v, table_no_memory(v->t));
   return READSTAT_HANDLER_OK;
 }
 
@@ -180,13 +177,13 @@ static int on_value_label(const char *set, readstat_value_t value, const char *l
   if (v->labels == v->label_capacity) {
     const int capacity = v->label_capacity ? 2 * v->label_capacity : 64;
     value_label *grown = realloc(v->label, (size_t)capacity * sizeof *grown);
-    if (!grown) return abort_with(v, table_no_memory(v->message));
+    if (!grown) return abort_with(v, table_no_memory(v->t));
     v->label = grown, v->label_capacity = capacity;
   }
   value_label *to = &v->label[v->labels];
   *to = (value_label){strdup(set), strndup(label, LABEL_MOST), code};
   v->labels++;
-  return to->set && to->label ? READSTAT_HANDLER_OK : abort_with(v, table_no_memory(v->message));
+  return to->set && to->label ? READSTAT_HANDLER_OK : abort_with(v, table_no_memory(v->t));
 }
 
 /* ---- one pass over the file ---- */
@@ -205,10 +202,10 @@ static int pass_over(int index, readstat_variable_t *from, const char *label_set
 }
 
 /* Reads the dictionary, or with on_value all values. */
-static blica_status pass(table_survey *v, readstat_value_handler on_value, char *message) {
+static blica_status pass(table_survey *v, readstat_value_handler on_value) {
   readstat_parser_t *parser = readstat_parser_init();
-  if (!parser) return table_no_memory(message);
-  v->message = message, v->status = BLICA_OK;
+  if (!parser) return table_no_memory(v->t);
+  v->status = BLICA_OK;
   if (on_value) {
     readstat_set_variable_handler(parser, pass_over);
     readstat_set_value_handler(parser, on_value);
@@ -221,12 +218,12 @@ static blica_status pass(table_survey *v, readstat_value_handler on_value, char 
   readstat_parser_free(parser);
   if (v->status != BLICA_OK) return v->status;
   if (error == READSTAT_ERROR_MALLOC)
-    return table_fail(message, BLICA_ERR_MEMORY,
-                      "%s: there is no memory for what the file says that it holds; it may be damaged", v->t->name);
+    return table_fail(v->t, BLICA_ERR_MEMORY,
+                      "there is no memory for what the file says that it holds; it may be damaged");
   if (error == READSTAT_ERROR_OPEN || error == READSTAT_ERROR_READ)
-    return table_fail(message, BLICA_ERR_IO, "%s: %s", v->t->name, readstat_error_message(error));
+    return table_fail(v->t, BLICA_ERR_IO, "%s", readstat_error_message(error));
   if (error != READSTAT_OK)
-    return table_fail(message, BLICA_ERR_FORMAT, "%s: is damaged or not what its name says: %s", v->t->name,
+    return table_fail(v->t, BLICA_ERR_FORMAT, "is damaged or not what its name says: %s",
                       readstat_error_message(error));
   return BLICA_OK;
 }
@@ -238,12 +235,12 @@ static const char *label_of(const table_survey *v, const char *set, double code)
   return NULL;
 }
 
-blica_status table_begin_readstat(table *t, char *message) {
+blica_status table_begin_readstat(table *t) {
   t->survey = calloc(1, sizeof *t->survey);
-  if (!t->survey) return table_no_memory(message);
+  if (!t->survey) return table_no_memory(t);
   t->survey->t = t;
-  MUST(pass(t->survey, NULL, message));
-  if (t->columns < 1) return table_fail(message, BLICA_ERR_DATA, "%s: has no variables", t->name);
+  MUST(pass(t->survey, NULL));
+  if (t->columns < 1) return table_fail(t, BLICA_ERR_DATA, "has no variables");
   return BLICA_OK;
 }
 
@@ -288,16 +285,16 @@ static int on_code(int row, readstat_variable_t *from, readstat_value_t value, v
   if (variable->number) {
     int8_t level;
     v->t->row = row; /* which row a number is of */
-    const blica_status status = table_take_number(v->t, variable->number - 1, code, v->message, &level);
+    const blica_status status = table_take_number(v->t, variable->number - 1, code, &level);
     return status == BLICA_OK ? READSTAT_HANDLER_OK : abort_with(v, status);
   }
-  if (!add_code(v, variable, code)) return abort_with(v, table_no_memory(v->message));
+  if (!add_code(v, variable, code)) return abort_with(v, table_no_memory(v->t));
   variable->codes[place_of(variable, code)].occurs = true;
   variable->too_many = variable->count > MOST_LEVELS;
   return READSTAT_HANDLER_OK;
 }
 
-static blica_status check_variable(const table *t, int i, char *message) {
+static blica_status check_variable(const table *t, int i) {
   const int column = t->column_of[i];
   const survey_variable *variable = &t->survey->variable[column];
   const char *name = t->header[column], *wrong = NULL;
@@ -314,7 +311,7 @@ static blica_status check_variable(const table *t, int i, char *message) {
   else if (variable->measure == READSTAT_MEASURE_NOMINAL && occur > 2 && !t->options.ordinal)
     wrong = "is declared nominal and has more than two values; leave it out by --ignore, or say by --ordinal that the "
             "codes of all items are in order";
-  return wrong ? table_fail(message, BLICA_ERR_DATA, "%s: variable '%.60s' %s", t->name, name, wrong) : BLICA_OK;
+  return wrong ? table_fail(t, BLICA_ERR_DATA, "variable '%.60s' %s", name, wrong) : BLICA_OK;
 }
 
 /* The name of level `c`: its label, with the code where another level has the same label; or the code. */
@@ -332,45 +329,45 @@ static void name_level(const survey_variable *variable, int c, char *text, size_
     snprintf(text, size, "%s", own->label);
 }
 
-static blica_status give_labels(const table *t, table_labels *labels, char *message) {
+static blica_status give_labels(const table *t, table_labels *labels) {
   bool any = false;
   table_labels_free(labels);
   for (int i = 0; i < t->n; i++) any = any || t->survey->variable[t->column_of[i]].label;
   if (!any) return BLICA_OK;
   labels->text = calloc((size_t)t->n, sizeof *labels->text);
-  if (!labels->text) return table_no_memory(message);
+  if (!labels->text) return table_no_memory(t);
   for (; labels->count < t->n; labels->count++) {
     const char *label = t->survey->variable[t->column_of[labels->count]].label;
     labels->text[labels->count] = strdup(label ? label : "");
-    if (!labels->text[labels->count]) return table_no_memory(message);
+    if (!labels->text[labels->count]) return table_no_memory(t);
   }
   return BLICA_OK;
 }
 
-blica_status table_readstat_levels(table *t, char *message) {
+blica_status table_readstat_levels(table *t) {
   table_survey *v = t->survey;
-  if (t->options.labels) MUST(give_labels(t, t->options.labels, message));
-  MUST(table_sample_numbers(t, t->options.numeric, message));
+  if (t->options.labels) MUST(give_labels(t, t->options.labels));
+  MUST(table_sample_numbers(t, t->options.numeric));
   for (int i = 0; i < t->n; i++)
     if (t->levels[i].sample) v->variable[t->column_of[i]].number = i + 1;
-  MUST(pass(v, on_code, message));
+  MUST(pass(v, on_code));
   t->row = 0;
   for (int i = 0; i < t->n; i++) {
     const survey_variable *variable = &v->variable[t->column_of[i]];
     number_sample *sample = t->levels[i].sample;
-    if (sample && t->levels[i].count) return table_given_twice(t, i, message);
+    if (sample && t->levels[i].count) return table_given_twice(t, i);
     if (t->levels[i].count) continue; /* given by --levels */
     if (sample && !variable->text) {
-      MUST(table_cut(t, i, sample, &t->levels[i], message));
+      MUST(table_cut(t, i, sample, &t->levels[i]));
       table_free_sample(sample);
       t->levels[i].sample = NULL;
       continue;
     }
-    MUST(check_variable(t, i, message));
+    MUST(check_variable(t, i));
     for (int c = 0; c < variable->count; c++) {
       char text[LABEL_MOST + 40];
       name_level(variable, c, text, sizeof text);
-      if (!table_add_level(&t->levels[i], text, strlen(text))) return table_no_memory(message);
+      if (!table_add_level(&t->levels[i], text, strlen(text))) return table_no_memory(t);
     }
   }
   return BLICA_OK;
@@ -386,12 +383,14 @@ static const char *kind_of(const survey_variable *variable) {
   return variable->text ? "text" : variable->date ? "date" : measures[variable->measure];
 }
 
-static blica_status hand_over(const char *name, const survey_variable *variable, char *message, table_variable_fn take,
-                              void *user) {
+static blica_status hand_over(const table *t, int column, table_variable_fn take, void *user) {
+  const survey_variable *variable = &t->survey->variable[column];
   const bool levels = !variable->text && !variable->date && !variable->too_many;
-  table_variable out = {.name = name, .label = variable->label ? variable->label : "", .kind = kind_of(variable)};
-  char *text = calloc((size_t)variable->count + 1, LABEL_MOST + 40), *at = text;
-  if (!text) return table_no_memory(message);
+  table_variable out = {
+      .name = t->header[column], .label = variable->label ? variable->label : "", .kind = kind_of(variable)};
+  OWNED char *text = calloc((size_t)variable->count + 1, LABEL_MOST + 40);
+  char *at = text;
+  if (!text) return table_no_memory(t);
   for (int c = 0; levels && c < variable->count; c++) {
     if (c) *at++ = '<';
     name_level(variable, c, at, LABEL_MOST + 40);
@@ -400,28 +399,25 @@ static blica_status hand_over(const char *name, const survey_variable *variable,
   out.levels = text, out.count = levels ? variable->count : variable->too_many ? -1 : 0;
   out.missing = variable->missing;
   take(&out, user);
-  free(text);
   return BLICA_OK;
 }
 
 blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE], table_variable_fn take, void *user) {
-  table t = {.path = path, .name = path};
-  blica_status status = table_begin_readstat(&t, message);
-  t.role = calloc((size_t)t.columns + 1, sizeof *t.role); /* all are values */
-  if (status == BLICA_OK) status = t.role ? pass(t.survey, on_code, message) : table_no_memory(message);
-  for (int k = 0; status == BLICA_OK && k < t.columns; k++)
-    status = hand_over(t.header[k], &t.survey->variable[k], message, take, user);
-  for (int k = 0; k < t.columns; k++) free(t.header[k]);
-  free(t.header);
-  free(t.role);
-  table_free_readstat(t.survey);
+  table *t = calloc(1, sizeof *t);
+  if (!t) return table_say(message, BLICA_ERR_MEMORY, "out of memory");
+  t->path = t->name = path, t->message = message;
+  blica_status status = table_begin_readstat(t);
+  if (status == BLICA_OK) t->role = calloc((size_t)t->columns + 1, sizeof *t->role); /* all are values */
+  if (status == BLICA_OK) status = t->role ? pass(t->survey, on_code) : table_no_memory(t);
+  for (int k = 0; status == BLICA_OK && k < t->columns; k++) status = hand_over(t, k, take, user);
+  table_close(t);
   return status;
 }
 
 /* ---- rows ---- */
 
 /* The level of a code of item i: by the name that this file gives it, which a model has too, or by the number. */
-static blica_status level_of(table *t, int i, const survey_variable *variable, double code, char *message, int8_t *x) {
+static blica_status level_of(table *t, int i, const survey_variable *variable, double code, int8_t *x) {
   char text[LABEL_MOST + 40];
   const int at = place_of(variable, code);
   known_code *known = at < variable->count && variable->codes[at].code == code ? &variable->codes[at] : NULL;
@@ -429,7 +425,7 @@ static blica_status level_of(table *t, int i, const survey_variable *variable, d
   char *const *names = t->levels[i].text;
   const int levels = t->levels[i].count;
   int level = -1;
-  if (t->levels[i].cut) return table_take_number(t, i, code, message, x);
+  if (t->levels[i].cut) return table_take_number(t, i, code, x);
   if (known && known->level > 0) {
     level = known->level - 1;
   } else if (known) {
@@ -446,7 +442,7 @@ static blica_status level_of(table *t, int i, const survey_variable *variable, d
     return BLICA_OK;
   }
   snprintf(text, sizeof text, "%.15g", code);
-  return table_level(t, i, text, strlen(text), message, x);
+  return table_level(t, i, text, strlen(text), x);
 }
 
 /* Segments go by the labels of their codes. */
@@ -464,7 +460,7 @@ static blica_status finish_row(table_survey *v) {
   bl_record_field carried[ROLES];
   for (int role = 0; role < ROLES; role++)
     carried[role] = (bl_record_field){v->carried[role], strlen(v->carried[role])};
-  return table_finish_row(v->t, carried, v->message);
+  return table_finish_row(v->t, carried);
 }
 
 static int on_value(int row, readstat_variable_t *from, readstat_value_t value, void *user) {
@@ -487,19 +483,19 @@ static int on_value(int row, readstat_variable_t *from, readstat_value_t value, 
     const char *text = missing ? NULL : variable->text ? readstat_string_value(value) : NULL;
     *x = BLICA_MISSING;
     if (text)
-      status = table_level(t, i, text, strlen(text), v->message, x);
+      status = table_level(t, i, text, strlen(text), x);
     else if (!missing && !variable->text && !listed_missing(t, number_of(value)))
-      status = level_of(t, i, variable, number_of(value), v->message, x);
+      status = level_of(t, i, variable, number_of(value), x);
   }
   if (status == BLICA_OK && column == t->columns - 1) status = finish_row(v);
   return status == BLICA_OK ? READSTAT_HANDLER_OK : abort_with(v, status);
 }
 
-blica_status table_read_readstat(table *t, char *message) {
+blica_status table_read_readstat(table *t) {
   const int64_t before = t->row;
-  MUST(pass(t->survey, on_value, message));
+  MUST(pass(t->survey, on_value));
   t->ended = true;
-  if (t->row == before) return table_fail(message, BLICA_ERR_DATA, "%s: has no rows", t->name);
+  if (t->row == before) return table_fail(t, BLICA_ERR_DATA, "has no rows");
   return BLICA_OK;
 }
 

@@ -43,8 +43,8 @@ static blica_status add_row(reader *r, char *message) {
   const int s = table_place(r->segments, r->u, label->text, label->length);
   double *share = t->share + r->rows * t->columns / t->rows * t->states;
   if (s < 0)
-    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model", r->file.name,
-                      (long long)r->rows + 1, (int)label->length, label->text);
+    return table_say(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model", r->file.name,
+                     (long long)r->rows + 1, (int)label->length, label->text);
   if (s != r->last) end_run(r), t->runs[s]++;
   r->last = s;
   r->run++;
@@ -76,7 +76,7 @@ static blica_status read_rows(reader *r, char *message) {
   MUST(next_row(r, &more, message));
   const bl_record_field *first = r->file.fields;
   if (!more || r->file.field_count == 0 || !is_segment(first)) return BLICA_OK;
-  if (r->line && !read_header(r)) return table_no_memory(message);
+  if (r->line && !read_header(r)) return table_say(message, BLICA_ERR_MEMORY, "out of memory");
   for (;; r->rows++) {
     MUST(next_row(r, &more, message));
     if (!more || (r->line && r->rows == r->line->rows)) return BLICA_OK;
@@ -124,7 +124,7 @@ blica_status timeline_read(const char *path, char **segments, int u, char *messa
   MUST(pass(path, &r, message));
   if (r.rows == 0) return BLICA_OK;
   r.line = make_timeline(u, r.rows);
-  if (!r.line) return table_no_memory(message);
+  if (!r.line) return table_say(message, BLICA_ERR_MEMORY, "out of memory");
   blica_status status = pass(path, &r, message);
   free(r.state_of);
   if (status != BLICA_OK) {

@@ -90,7 +90,7 @@ static void check_pieces(const char *path, const table_options *o, const blica_d
   for (;;) {
     blica_data *piece;
     blica_counts *part, *both;
-    CHECK(table_next(t, 3, message, &piece) == BLICA_OK);
+    CHECK(table_next(t, 3, &piece) == BLICA_OK);
     if (!piece) break;
     check_data(piece);
     CHECK(blica_count(ctx, piece, &part) == BLICA_OK);
