@@ -64,7 +64,7 @@ asan: setup-test ## build with address and undefined-behaviour sanitizers and ru
 
 tsan: setup-test ## build with the thread sanitizer and run the C and program tests
 	@cmake --preset tsan -Wno-dev > /dev/null && cmake --build build/tsan > /dev/null
-	@cd build/tsan && OPENBLAS_NUM_THREADS=1 BLICA_PATIENCE=1200 TSAN_OPTIONS=halt_on_error=1:suppressions=$(CURDIR)/tools/tsan.supp ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|unload|experiment'
+	@cd build/tsan && OPENBLAS_NUM_THREADS=1 BLICA_PATIENCE=1200 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:suppressions=$(CURDIR)/tools/tsan.supp ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|unload|experiment'
 
 kill-test: setup-test build ## kill fits 50 times each by job, rank and full disk, resume them, compare all bits (some 10 minutes)
 	@bash tools/kill_test.sh 50

@@ -18,6 +18,10 @@ static void central(void **state) {
   near(bl_chi2_upper(505.1, 240), 5.3204227738372895e-21);
   near(bl_chi2_upper(0.3, 7), 0.99989996261774783);
   near(bl_chi2_upper(0, 3), 1);
+  near(bl_chi2_upper(1.5, 0.7), 0.14662992346073545);
+  near(bl_chi2_upper(40, 25.5), 0.033809991133334806);
+  near(bl_chi2_upper(3, 24.2), 0.99999994487277988);
+  near(bl_chi2_upper(0.01, 0.3), 0.51620446569814682);
 }
 
 static void noncentral(void **state) {
