@@ -127,11 +127,9 @@ static bool read_arrays(const json_t *r, blica_assessment *a) {
 
 /* Whether the loadings that were assessed are those of the model. */
 static bool of_model(const json_t *r, const blica_model *m) {
-  double *x = malloc(sizeof *x * (size_t)m->n * m->k);
-  const bool same = x && numbers(json_object_get(json_object_get(r, "mixing"), "estimate"), m->n, m->k, true, x) &&
-                    memcmp(x, m->mixing, sizeof *x * (size_t)m->n * m->k) == 0;
-  free(x);
-  return same;
+  OWNED double *x = malloc(sizeof *x * (size_t)m->n * m->k);
+  return x && numbers(json_object_get(json_object_get(r, "mixing"), "estimate"), m->n, m->k, true, x) &&
+         memcmp(x, m->mixing, sizeof *x * (size_t)m->n * m->k) == 0;
 }
 
 blica_assessment *assessment_read(const char *path, const blica_model *model, int *code) {

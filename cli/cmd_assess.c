@@ -47,84 +47,60 @@ static json_t *by_segment(const double *x, int k, int u) {
 
 static json_t *columns_record(const blica_assessment *a) {
   json_t *list = json_array();
-  for (int j = 0; j < a->k; j++) {
-    char name[32];
-    snprintf(name, sizeof name, "z%d", j + 1);
-    json_array_append_new(list,
-                          json_pack("{s:s,s:o,s:o,s:o,s:o}", "source", name, "angle_degrees", json_number(a->angle[j]),
-                                    "angle_bound_degrees", json_number(a->angle_bound[j]), "change_p",
-                                    json_number(a->source_change_p[j]), "stability",
-                                    a->stability ? json_number(a->stability[j]) : json_null()));
-  }
+  for (int j = 0; j < a->k; j++)
+    json_array_append_new(list, json_members("source:o angle_degrees:n angle_bound_degrees:n change_p:n stability:n",
+                                             json_sprintf("z%d", j + 1), a->angle[j], a->angle_bound[j],
+                                             a->source_change_p[j], a->stability ? a->stability[j] : NAN));
   return list;
 }
 
-static json_t *named(char **names, int count, const char *what, const double *srmr, const double *m2) {
+static json_t *items_record(const blica_assessment *a) {
   json_t *list = json_array();
-  for (int i = 0; i < count; i++) {
-    json_t *item = json_pack("{s:o,s:o}", what, json_text(names[i]), "srmr", json_number(srmr[i]));
-    if (m2) json_object_set_new(item, "m2", json_number(m2[i]));
-    json_array_append_new(list, item);
-  }
+  for (int i = 0; i < a->n; i++)
+    json_array_append_new(list, json_members("variable:t srmr:n", a->variables[i], a->item_srmr[i]));
+  return list;
+}
+
+static json_t *segments_record(const blica_assessment *a) {
+  json_t *list = json_array();
+  for (int s = 0; s < a->u; s++)
+    json_array_append_new(list,
+                          json_members("segment:t srmr:n m2:n", a->segments[s], a->segment_srmr[s], a->segment_m2[s]));
   return list;
 }
 
 static json_t *record(const blica_model *m, const blica_assessment *a, const blica_assess_options *o) {
-  json_t *r =
-      json_pack("{s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:o,s:[o,o],s:o,s:I,s:o}", "expected_mcs",
-                json_number(a->expected_mcs), "columns", columns_record(a), "change", "p", json_number(a->change_p),
-                "beyond_means_p", json_number(a->change_beyond_p), "lag", json_number(a->lag), "lag_z",
-                json_number(a->lag_z), "decay", json_number(a->decay), "inflation", json_number(a->inflation),
-                "draws_per_segment", json_number(a->draws_per_segment), "srmr", json_number(a->srmr), "rmsea2",
-                json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low), json_number(a->rmsea2_high),
-                "m2", json_number(a->m2), "df", (json_int_t)a->df, "m2_p", json_number(a->m2_p));
-  if (!r) return NULL;
   json_t *verdict = json_object(), *sentences = json_array();
   for (int q = 0; q < BLICA_QUESTIONS; q++) {
     json_object_set_new(verdict, blica_question_name(q), json_string(blica_answer_name(a->answer[q])));
     json_array_append_new(sentences, json_text(a->verdict[q]));
   }
-  json_object_set_new(r, "verdict", verdict);
-  json_object_set_new(r, "sentences", sentences);
-  json_object_set_new(r, "segments_found", json_boolean(a->segments_found));
-  json_object_set_new(r, "distance", json_number(a->distance));
-  json_object_set_new(r, "refit_mcs", json_number(a->refit_mcs));
-  json_object_set_new(r, "refit_gain", json_number(a->refit_gain));
-  json_object_set_new(r, "chance_mcs", json_number(a->chance_mcs));
-  json_object_set_new(r, "srmr_unbiased", json_number(a->srmr_unbiased));
-  json_object_set_new(r, "srmr_interval", json_pack("[o,o]", json_number(a->srmr_low), json_number(a->srmr_high)));
-  json_object_set_new(r, "rows",
-                      json_pack("{s:o,s:I,s:I,s:I,s:i}", "number", json_number(a->rows), "block_length",
-                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters, "strata",
-                                (json_int_t)a->strata, "replicates", a->replicates));
   const bool margins = a->margin_item >= 0;
-  json_object_set_new(r, "margins",
-                      json_pack("{s:o,s:o,s:o,s:o,s:o}", "p", json_number(a->margin_p), "size",
-                                json_number(a->margin_size), "item",
-                                margins ? json_text(a->variables[a->margin_item]) : json_null(), "segment",
-                                margins ? json_text(a->segments[a->margin_segment]) : json_null(), "shift",
-                                margins ? json_number(a->margin_shift) : json_null()));
-  json_t *mixing =
-      json_pack("{s:o,s:o,s:o,s:o,s:o}", "estimate", matrix(m->mixing, a->n, a->k), "se",
-                matrix(a->mixing_se, a->n, a->k), "se_bootstrap", matrix(a->mixing_se_bootstrap, a->n, a->k), "low",
-                matrix(a->mixing_low, a->n, a->k), "high", matrix(a->mixing_high, a->n, a->k));
-  json_t *variances =
-      json_pack("{s:o,s:o,s:o,s:o}", "log_se", by_segment(a->log_variance_se, a->k, a->u), "log_se_bootstrap",
-                by_segment(a->log_variance_se_bootstrap, a->k, a->u), "low", by_segment(a->variance_low, a->k, a->u),
-                "high", by_segment(a->variance_high, a->k, a->u));
-  json_object_set_new(r, "mixing", mixing);
-  json_object_set_new(r, "variances", variances);
-  json_object_set_new(r, "means_se_bootstrap", by_segment(a->mean_se_bootstrap, a->k, a->u));
-  json_object_set_new(r, "thresholds_se", by_segment(a->threshold_se, a->planes, a->u));
-  json_object_set_new(r, "means_se", by_segment(a->mean_se, a->k, a->u));
-  json_object_set_new(r, "cuts_se", json_numbers(a->cut_se, a->planes));
-  json_object_set_new(r, "items", named(a->variables, a->n, "variable", a->item_srmr, NULL));
-  json_object_set_new(r, "segments", named(a->segments, a->u, "segment", a->segment_srmr, a->segment_m2));
-  json_object_set_new(r, "level", json_number(a->level));
-  json_object_set_new(r, "draws", json_integer(a->draws));
-  json_object_set_new(r, "draws_planned", json_integer(a->draws_planned));
-  json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
-  return r;
+  return json_members(
+      "expected_mcs:n columns:o change:o srmr:n rmsea2:n rmsea2_interval:o m2:n df:w m2_p:n verdict:o sentences:o "
+      "segments_found:b distance:n refit_mcs:n refit_gain:n chance_mcs:n srmr_unbiased:n srmr_interval:o rows:o "
+      "margins:o mixing:o variances:o means_se_bootstrap:o thresholds_se:o means_se:o cuts_se:o items:o segments:o "
+      "level:n draws:i draws_planned:i seed:w",
+      a->expected_mcs, columns_record(a),
+      json_members("p:n beyond_means_p:n lag:n lag_z:n decay:n inflation:n draws_per_segment:n", a->change_p,
+                   a->change_beyond_p, a->lag, a->lag_z, a->decay, a->inflation, a->draws_per_segment),
+      a->srmr, a->rmsea2, json_numbers((double[]){a->rmsea2_low, a->rmsea2_high}, 2), a->m2, a->df, a->m2_p, verdict,
+      sentences, a->segments_found, a->distance, a->refit_mcs, a->refit_gain, a->chance_mcs, a->srmr_unbiased,
+      json_numbers((double[]){a->srmr_low, a->srmr_high}, 2),
+      json_members("number:n block_length:w clusters:w strata:w replicates:i", a->rows, a->block_length, a->clusters,
+                   a->strata, a->replicates),
+      json_members("p:n size:n item:t segment:t shift:n", a->margin_p, a->margin_size,
+                   margins ? a->variables[a->margin_item] : NULL, margins ? a->segments[a->margin_segment] : NULL,
+                   margins ? a->margin_shift : NAN),
+      json_members("estimate:o se:o se_bootstrap:o low:o high:o", matrix(m->mixing, a->n, a->k),
+                   matrix(a->mixing_se, a->n, a->k), matrix(a->mixing_se_bootstrap, a->n, a->k),
+                   matrix(a->mixing_low, a->n, a->k), matrix(a->mixing_high, a->n, a->k)),
+      json_members("log_se:o log_se_bootstrap:o low:o high:o", by_segment(a->log_variance_se, a->k, a->u),
+                   by_segment(a->log_variance_se_bootstrap, a->k, a->u), by_segment(a->variance_low, a->k, a->u),
+                   by_segment(a->variance_high, a->k, a->u)),
+      by_segment(a->mean_se_bootstrap, a->k, a->u), by_segment(a->threshold_se, a->planes, a->u),
+      by_segment(a->mean_se, a->k, a->u), json_numbers(a->cut_se, a->planes), items_record(a), segments_record(a),
+      a->level, a->draws, a->draws_planned, (int64_t)o->seed);
 }
 
 /* ---- text ---- */

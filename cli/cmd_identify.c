@@ -105,8 +105,7 @@ static blica_status expect(program *p, const identify_values *v, int segments, i
   *e = (expectation){0, 1, 0, 0};
   for (int fit = 0; fit < FITS; fit++) {
     double mcs, chance;
-    const blica_status status = simulated_fit(p, v, segments, samples, fit, &mcs, &chance);
-    if (status != BLICA_OK) return status;
+    MUST(simulated_fit(p, v, segments, samples, fit, &mcs, &chance));
     e->mcs += mcs / FITS, e->chance += chance / FITS;
     e->low = fmin(e->low, mcs), e->high = fmax(e->high, mcs);
   }

@@ -102,8 +102,7 @@ static int match(const program *p, material *m) {
 /* How far scores can be relied on. */
 static blica_status score(program *p, material *m) {
   AUTO(blica_posterior) *posterior = NULL;
-  const blica_status status = blica_sources(p->ctx, p->model, p->rows, NULL, &posterior);
-  if (status != BLICA_OK) return status;
+  MUST(blica_sources(p->ctx, p->model, p->rows, NULL, &posterior));
   return blica_reliability_add(p->ctx, p->model, p->rows, posterior, &m->in.reliability);
 }
 

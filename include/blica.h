@@ -262,10 +262,6 @@ BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
 /* Adds counts of a piece of the data, as blica_count_add does for rows. */
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
-/* Recodes in place: x_i becomes 1 - x_i for every variable i with flipped[i] non-zero. */
-BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
-/* Gives the columns other names, which are copied. */
-BLICA_API blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *counts, const char *const *variables);
 /* The four cells of one table, i < j. */
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);

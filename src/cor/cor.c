@@ -36,8 +36,7 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
 blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *coding) {
   double *thresholds;
   const int planes = bl_plane(coding, cor->n);
-  blica_status status = bl_alloc(ctx, bl_mul((size_t)planes, (size_t)cor->u), &thresholds);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc(ctx, bl_mul((size_t)planes, (size_t)cor->u), &thresholds));
   bl_free(cor->thresholds);
   cor->thresholds = thresholds, cor->planes = planes, cor->coding = coding;
   return BLICA_OK;

@@ -85,8 +85,7 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
     int64_t left = w->cor->u - w->first, now = left < threads ? left : threads;
     bl_parallel(ctx, now, segment_task, w);
     for (int64_t s = w->first; s < w->first + now; s++) {
-      blica_status status = check_segment(ctx, w, s);
-      if (status != BLICA_OK) return status;
+      MUST(check_segment(ctx, w, s));
     }
     progress.fraction = (double)(w->first + now) / (double)w->cor->u;
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");

@@ -107,41 +107,6 @@ double bl_counts_cells(const blica_counts *c, const blica_coding *coding, int s,
   return total;
 }
 
-static void flip_tables(blica_counts *c, int s, const uint8_t *flipped) {
-  size_t at = (size_t)s * (size_t)c->pairs;
-  for (int j = 1; j < c->n; j++)
-    for (int i = 0; i < j; i++, at++) {
-      double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
-                                      c->n10 ? &c->n00[at] : NULL};
-      int from = (flipped[i] ? 2 : 0) + (flipped[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
-      if (!from) continue;
-      blica_counts_table(c, s, i, j, cell);
-      for (int k = 0; k < 4; k++)
-        if (to[k]) *to[k] = cell[k ^ from];
-    }
-}
-
-void blica_counts_flip(blica_counts *c, const uint8_t *flipped) {
-  if (!c || !flipped) return;
-  for (int s = 0; s < c->u; s++) {
-    double *ones = c->ones + (size_t)s * (size_t)c->n;
-    const double *present = c->present + (size_t)s * (size_t)c->n;
-    flip_tables(c, s, flipped);
-    for (int i = 0; i < c->n; i++)
-      if (flipped[i]) ones[i] = present[i] - ones[i];
-  }
-}
-
-blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *c, const char *const *variables) {
-  BL_NEED(ctx, c, variables);
-  char **names;
-  blica_status status = bl_copy_texts(ctx, c->n, variables, &names);
-  if (status != BLICA_OK) return status;
-  bl_free(c->variables);
-  c->variables = names;
-  return BLICA_OK;
-}
-
 /* The item sets of counts without missing values. */
 static blica_status list_complete_sets(blica_ctx *ctx, blica_counts *c) {
   MUST(bl_item_sets_make(ctx, c->n, c->u, &c->sets));

@@ -217,9 +217,10 @@ blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, co
 }
 
 /* Blocks [n,blocks] to columns [blocks,n], in squares that stay in the cache. */
-static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, size_t blocks, uint64_t **out) {
+static blica_status to_columns(blica_ctx *ctx, blica_data *data, const uint64_t *from, size_t blocks, uint64_t **out) {
   enum { SIDE = 16 };
-  MUST(bl_alloc(ctx, bl_mul(blocks, n), out));
+  const size_t n = (size_t)data->n;
+  MUST(bl_alloc_for(ctx, data, bl_mul(blocks, n), out));
   for (size_t b0 = 0; b0 < blocks; b0 += SIDE)
     for (size_t i0 = 0; i0 < n; i0 += SIDE)
       for (size_t i = i0; i < n && i < i0 + SIDE; i++)
@@ -230,12 +231,10 @@ static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, s
 static blica_status finish_segment(blica_ctx *ctx, bl_segment_bits *bits, int s, blica_data *data) {
   data->samples[s] = bits->rows;
   data->words[s] = (int64_t)bits->blocks;
-  MUST(to_columns(ctx, bits->ones, (size_t)data->n, bits->blocks, &data->ones[s]));
-  bl_free(bits->ones);
-  bits->ones = NULL;
-  if (bits->present) MUST(to_columns(ctx, bits->present, (size_t)data->n, bits->blocks, &data->present[s]));
-  bl_free(bits->present);
-  bits->present = NULL;
+  MUST(to_columns(ctx, data, bits->ones, bits->blocks, &data->ones[s]));
+  bl_free(bl_take(&bits->ones));
+  if (bits->present) MUST(to_columns(ctx, data, bits->present, bits->blocks, &data->present[s]));
+  bl_free(bl_take(&bits->present));
   return BLICA_OK;
 }
 
@@ -248,10 +247,10 @@ blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **o
   MUST(bl_alloc(ctx, 1, &data));
   int u = packer->labels.count;
   data->n = packer->n;
-  MUST(bl_alloc(ctx, (size_t)u, &data->samples));
-  MUST(bl_alloc(ctx, (size_t)u, &data->words));
-  MUST(bl_alloc(ctx, (size_t)u, &data->ones));
-  MUST(bl_alloc(ctx, (size_t)u, &data->present));
+  MUST(bl_alloc_for(ctx, data, (size_t)u, &data->samples));
+  MUST(bl_alloc_for(ctx, data, (size_t)u, &data->words));
+  MUST(bl_alloc_for(ctx, data, (size_t)u, &data->ones));
+  MUST(bl_alloc_for(ctx, data, (size_t)u, &data->present));
   data->u = u;
   MUST(bl_copy_texts(ctx, u, (const char *const *)packer->labels.texts, &data->segments));
   for (int s = 0; s < u; s++) MUST(finish_segment(ctx, &packer->segments[s], s, data));
@@ -267,14 +266,6 @@ void blica_data_free(blica_data *data) {
   if (!data) return;
   bl_free(data->variables);
   bl_free(data->segments);
-  for (int s = 0; s < data->u; s++) {
-    bl_free(data->ones[s]);
-    bl_free(data->present[s]);
-  }
-  bl_free(data->samples);
-  bl_free(data->words);
-  bl_free(data->ones);
-  bl_free(data->present);
   bl_free(data->row_segment);
   bl_free(data->weight);
   bl_free(data->cluster);

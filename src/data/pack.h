@@ -51,6 +51,8 @@ static inline int8_t bl_data_value(const blica_data *data, int s, int i, int64_t
   if (data->present[s] && !(data->present[s][word] >> (row % 64) & 1)) return BLICA_MISSING;
   return (int8_t)(data->ones[s][word] >> (row % 64) & 1);
 }
+/* The place of each row of the input among the rows sorted by segment; the caller frees it. */
+blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out);
 /* The weights of the rows of segment s; NULL: all are 1. */
 const double *bl_data_weights(const blica_data *data, int s);
 /* The sum of the weights of a segment: its rows when all weights are 1. */

@@ -205,16 +205,6 @@ blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, con
   return BLICA_OK;
 }
 
-blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out) {
-  BL_OWNED int64_t *next = NULL;
-  int64_t at = 0;
-  MUST(bl_alloc(ctx, (size_t)data->u, &next));
-  MUST(bl_alloc(ctx, (size_t)data->rows, out));
-  for (int s = 0; s < data->u; at += data->samples[s++]) next[s] = at;
-  for (int64_t row = 0; row < data->rows; row++) (*out)[row] = next[data->row_segment[row]]++;
-  return BLICA_OK;
-}
-
 void bl_patterns_free(bl_patterns *p) {
   if (!p) return;
   bl_free(p->group);

@@ -53,8 +53,6 @@ typedef struct {
 blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
                               const int *column, bool pooled, bl_patterns **out);
 void bl_patterns_free(bl_patterns *patterns);
-/* The place of each row of the input among the rows sorted by segment; the caller frees it. */
-blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out);
 BL_AUTO_FREE(bl_patterns)
 
 #endif

@@ -13,13 +13,13 @@
 
 enum { UNIT = 1 << 24 }; /* weights are whole multiples of 1 / UNIT, so that their sums are exact */
 
-/* The place of each row when rows are ordered by segment. */
-static blica_status find_places(blica_ctx *ctx, const blica_data *data, int64_t **place) {
+blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out) {
   BL_OWNED int64_t *next = NULL;
-  MUST(bl_alloc(ctx, (size_t)data->u + 1, &next));
-  MUST(bl_alloc(ctx, (size_t)data->rows, place));
-  for (int s = 0; s < data->u; s++) next[s + 1] = next[s] + data->samples[s];
-  for (int64_t r = 0; r < data->rows; r++) (*place)[r] = next[data->row_segment[r]]++;
+  int64_t at = 0;
+  MUST(bl_alloc(ctx, (size_t)data->u, &next));
+  MUST(bl_alloc(ctx, (size_t)data->rows, out));
+  for (int s = 0; s < data->u; at += data->samples[s++]) next[s] = at;
+  for (int64_t row = 0; row < data->rows; row++) (*out)[row] = next[data->row_segment[row]]++;
   return BLICA_OK;
 }
 
@@ -46,7 +46,7 @@ blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const doub
                      "row %lld: its weight is %g, and weights must be positive numbers; leave out rows that shall not "
                      "count",
                      (long long)r + 1, weight[r]);
-  MUST(find_places(ctx, data, &place));
+  MUST(bl_row_places(ctx, data, &place));
   MUST(bl_alloc(ctx, (size_t)data->rows, &scaled));
   for (int64_t r = 0; r < data->rows; r++) scaled[place[r]] = weight[r];
   for (int64_t s = 0, first = 0; s < data->u; first += data->samples[s++])
@@ -135,7 +135,7 @@ blica_status blica_data_set_replicates(blica_ctx *ctx, blica_data *data, const d
   MUST(bl_alloc(ctx, (size_t)count, &factor));
   MUST(find_factors(ctx, method, count, factor));
   MUST(blica_data_set_weights(ctx, data, weight));
-  MUST(find_places(ctx, data, &place));
+  MUST(bl_row_places(ctx, data, &place));
   MUST(bl_alloc(ctx, (size_t)data->u, &scale));
   MUST(bl_alloc(ctx, bl_mul((size_t)data->rows, (size_t)count), &scaled));
   for (int64_t r = 0; r < data->rows; r++) scale[data->row_segment[r]] += weight[r];
@@ -182,7 +182,7 @@ blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int
   BL_OWNED int64_t *place = NULL, *first = NULL;
   BL_OWNED int32_t *number = NULL, *sorted = NULL;
   int32_t count = 0;
-  MUST(find_places(ctx, data, &place));
+  MUST(bl_row_places(ctx, data, &place));
   MUST(bl_alloc(ctx, (size_t)data->rows, &first)); /* [id] one more than its first row */
   MUST(bl_alloc(ctx, (size_t)data->rows, &sorted));
   for (int64_t r = 0; r < data->rows; r++) {
@@ -214,7 +214,7 @@ blica_status blica_data_set_strata(blica_ctx *ctx, blica_data *data, const int32
   BL_OWNED int64_t *place = NULL, *first = NULL;
   BL_OWNED int32_t *sorted = NULL;
   bool several = false;
-  MUST(find_places(ctx, data, &place));
+  MUST(bl_row_places(ctx, data, &place));
   MUST(bl_alloc(ctx, (size_t)data->rows, &first)); /* [cluster] one more than its first row */
   MUST(bl_alloc(ctx, (size_t)data->rows, &sorted));
   for (int64_t r = 0; r < data->rows; r++) {

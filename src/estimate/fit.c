@@ -355,7 +355,7 @@ static blica_status mark_freed(blica_ctx *ctx, const bl_estimator *estimator, co
   if (freed || o->free) MUST(bl_free_possible(ctx, estimator, o));
   if (freed) return bl_model_free_items(ctx, model, freed);
   if (!o->free) return BLICA_OK;
-  MUST(bl_alloc(ctx, (size_t)model->n * (size_t)model->u, &model->freed));
+  MUST(bl_alloc_for(ctx, model, (size_t)model->n * (size_t)model->u, &model->freed));
   return bl_free_read(ctx, o->free, model, model->freed);
 }
 

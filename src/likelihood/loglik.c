@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "data/pack.h"
 #include "likelihood/engines.h"
 #include "ranks/facts.h"
 

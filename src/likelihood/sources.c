@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "data/pack.h"
 #include "likelihood/engines.h"
 #include "likelihood/posterior.h"
 #include "model/model.h"

@@ -17,12 +17,12 @@ blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model
   model->u = u;
   model->link = 0.39269908169872414; /* pi/8 */
   model->fit.prior_mixing = model->fit.prior_variance = NAN;
-  MUST(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
-  MUST(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
-  MUST(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
+  MUST(bl_alloc_for(ctx, model, bl_mul((size_t)n, (size_t)k), &model->mixing));
+  MUST(bl_alloc_for(ctx, model, bl_mul((size_t)k, (size_t)u), &model->variances));
+  MUST(bl_alloc_for(ctx, model, bl_mul((size_t)k, (size_t)u), &model->means));
   MUST(bl_alloc(ctx, (size_t)n, &model->cuts));
   MUST(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &model->thresholds));
-  MUST(bl_alloc(ctx, (size_t)u, &model->samples));
+  MUST(bl_alloc_for(ctx, model, (size_t)u, &model->samples));
   MUST(bl_number_texts(ctx, n, "x", &model->variables));
   MUST(bl_number_texts(ctx, u, "", &model->segments));
   *out = bl_take(&model);
@@ -59,15 +59,15 @@ blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *c
 blica_status bl_model_free_items(blica_ctx *ctx, blica_model *m, const uint8_t *freed) {
   const size_t cells = (size_t)m->n * (size_t)m->u;
   if (!freed) return BLICA_OK;
-  if (!m->freed) MUST(bl_alloc(ctx, cells, &m->freed));
+  if (!m->freed) MUST(bl_alloc_for(ctx, m, cells, &m->freed));
   memcpy(m->freed, freed, cells);
   return BLICA_OK;
 }
 
 blica_status bl_model_own(blica_ctx *ctx, blica_model *m) {
   const size_t nk = (size_t)m->n * (size_t)m->k, planes = (size_t)m->planes, u = (size_t)m->u;
-  MUST(bl_alloc(ctx, bl_mul(nk, u), &m->own_mixing));
-  MUST(bl_alloc(ctx, bl_mul(planes, u), &m->own_cuts));
+  MUST(bl_alloc_for(ctx, m, bl_mul(nk, u), &m->own_mixing));
+  MUST(bl_alloc_for(ctx, m, bl_mul(planes, u), &m->own_cuts));
   for (size_t s = 0; s < u; s++) {
     memcpy(m->own_mixing + nk * s, m->mixing, nk * sizeof(double));
     memcpy(m->own_cuts + planes * s, m->cuts, planes * sizeof(double));
@@ -87,12 +87,8 @@ blica_status blica_model_set_labels(blica_ctx *ctx, blica_model *model, const ch
 void blica_model_free(blica_model *model) {
   if (!model) return;
   blica_coding_free(model->coding);
-  bl_free(model->mixing);
-  bl_free(model->variances);
-  bl_free(model->means);
   bl_free(model->cuts);
   bl_free(model->thresholds);
-  bl_free(model->samples);
   bl_free(model->variables);
   bl_free(model->segments);
   bl_free(model->labels);
@@ -102,9 +98,6 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
   bl_free(model->fit.options);
-  bl_free(model->freed);
-  bl_free(model->own_mixing);
-  bl_free(model->own_cuts);
   bl_free(model);
 }
 

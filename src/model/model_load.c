@@ -245,7 +245,7 @@ static blica_status read_choice(const bl_json_reader *r, const char *where, cons
 /* Reads the cuts and rows of A that items have of their own in single segments. */
 static blica_status read_freed(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   if (!bl_json_is(value, BL_JSON_ARRAY)) return bl_json_bad(r, "free is %s, not an array", bl_json_type(value));
-  MUST(bl_alloc(r->ctx, (size_t)m->n * (size_t)m->u, &m->freed));
+  MUST(bl_alloc_for(r->ctx, m, (size_t)m->n * (size_t)m->u, &m->freed));
   MUST(bl_model_own(r->ctx, m));
   const bl_json *one = value + 1;
   for (size_t e = 0; e < value->count; e++, one += one->span) {

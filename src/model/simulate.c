@@ -238,10 +238,10 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
   d->n = m->planes;
   MUST(m->coding ? bl_coding_columns(ctx, m->coding, &d->variables)
                  : bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &d->variables));
-  MUST(bl_alloc(ctx, u, &d->samples));
-  MUST(bl_alloc(ctx, u, &d->words));
-  MUST(bl_alloc(ctx, u, &d->ones));
-  MUST(bl_alloc(ctx, u, &d->present));
+  MUST(bl_alloc_for(ctx, d, u, &d->samples));
+  MUST(bl_alloc_for(ctx, d, u, &d->words));
+  MUST(bl_alloc_for(ctx, d, u, &d->ones));
+  MUST(bl_alloc_for(ctx, d, u, &d->present));
   d->u = m->u;
   MUST(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &d->segments));
   for (int s = 0; s < m->u; s++) {
@@ -254,7 +254,7 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
     d->words[s] = (d->samples[s] + WORD - 1) / WORD;
     d->rows += d->samples[s];
     first[s + 1] = first[s] + (d->words[s] + WORDS - 1) / WORDS;
-    MUST(bl_alloc(ctx, bl_mul((size_t)d->words[s], (size_t)m->planes), &d->ones[s]));
+    MUST(bl_alloc_for(ctx, d, bl_mul((size_t)d->words[s], (size_t)m->planes), &d->ones[s]));
   }
   MUST(bl_alloc(ctx, (size_t)d->rows, &d->row_segment));
   for (int64_t s = 0, row = 0; s < m->u; s++)

@@ -33,7 +33,6 @@ static void refuse_null(blica_ctx *c) {
   void *const none = NULL;
   REFUSED(blica_pack_begin(c, 2, none, none));
   REFUSED(blica_pack_begin_items(c, 2, none, none, none, none));
-  REFUSED(blica_counts_rename(c, none, none));
   REFUSED(blica_acm(c, none, none, 0, none));
   REFUSED(blica_polyserial(c, 2, none, 2, none, none, none, none));
   REFUSED(blica_polychoric(c, 2, 2, none, none, none, none, none));
@@ -128,7 +127,6 @@ static void test_null_void(void **state) {
   blica_set_warn(NULL, NULL, NULL);
   blica_set_comm(NULL, NULL);
   blica_set_simd(NULL, BLICA_SIMD_SCALAR);
-  blica_counts_flip(NULL, NULL);
   blica_counts_table(NULL, 0, 0, 1, NULL);
   blica_cor_matrix(NULL, 0, NULL);
   blica_fit_options_init(NULL, sizeof(blica_fit_options));

@@ -246,28 +246,6 @@ static void test_add_grows(void **state) {
   blica_data_free(all);
 }
 
-/* Counts turned over are those of the data turned over, with missing values and without. */
-static void test_turn(void **state) {
-  (void)state;
-  const uint8_t turned[7] = {0, 1, 1, 0, 0, 1, 0};
-  for (int missing = 0; missing < 2; missing++) {
-    sample a = draw(300, 7, 3, missing ? 0.1 : 0, 40);
-    blica_data *before = pack(&a, 0, 300);
-    for (int r = 0; r < 300; r++)
-      for (int i = 0; i < 7; i++)
-        if (turned[i] && a.x[r * 7 + i] >= 0) a.x[r * 7 + i] = (int8_t)(1 - a.x[r * 7 + i]);
-    blica_data *after = pack(&a, 0, 300);
-    blica_counts *got = count(before), *wanted = count(after);
-    blica_counts_flip(got, turned);
-    assert_same(wanted, got);
-    blica_counts_free(got);
-    blica_counts_free(wanted);
-    blica_data_free(before);
-    blica_data_free(after);
-    drop(&a);
-  }
-}
-
 static void expect(blica_status got, blica_status wanted, const char *words) {
   assert_int_equal(got, wanted);
   if (!strstr(blica_message(ctx), words)) fail_msg("message '%s' lacks '%s'", blica_message(ctx), words);
@@ -319,8 +297,8 @@ static void test_interrupt(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_naive),           cmocka_unit_test(test_kernels),   cmocka_unit_test(test_long_segment),
-      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_turn),
-      cmocka_unit_test(test_merge_refuses),   cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_merge_refuses),
+      cmocka_unit_test(test_interrupt),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
