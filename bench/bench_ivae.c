@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "rivals/ivae.h"
+#include "rivals/rivals.h"
 #include "num/rng.h"
 
 static double cpu_seconds(void) {

@@ -1,7 +1,7 @@
 /* correlate.c - from the 2x2 tables of all pairs and segments to tetrachoric correlations.
  *
  * Per segment: thresholds t_i = Phi^-1(share of ones), then for each pair the root rho of Phi2(t_i,t_j;rho) = p11
- * and its standard error (num/normal/tetra.h), by the rules of tetrachoric.c. Under missing values a table brings its
+ * and its standard error (num/normal/tables.h), by the rules of tetrachoric.c. Under missing values a table brings its
  * own margins; reported thresholds use every row where the variable is present.
  *
  * Work is cut into blocks of pairs that do not depend on the number of threads. */
@@ -12,7 +12,7 @@
 #include "cor/correlate.h"
 #include "counts/counts.h"
 #include "data/coding.h"
-#include "num/normal/tetra.h"
+#include "num/normal/tables.h"
 
 enum { BLOCK = 512 };
 

@@ -4,7 +4,7 @@
  * of a segment has (among the rows where both items are present) do not count; with what is left,
  *   one level of either:      BLICA_PAIR_CONSTANT, correlation 0, no standard error;
  *   two by two levels:        a tetrachoric correlation, with the rules of correlate.c;
- *   more:                     the polychoric correlation of num/normal/polychoric.c; empty cells stay empty.
+ *   more:                     the polychoric correlation of num/normal/polychoric_kernel.c; empty cells stay empty.
  * Tables of one shape are solved eight at a time. Thresholds are Phi^-1 of the share at or above a level, a share of 0
  * or 1 being taken as 1/(2N) away from it. */
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "counts/counts.h"
 #include "data/coding.h"
 #include "num/normal/normal.h"
-#include "num/normal/polychoric.h"
+#include "num/normal/tables.h"
 
 enum { BLOCK = 64 }; /* pairs of a task */
 

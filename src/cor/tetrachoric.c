@@ -9,7 +9,7 @@
 
 #include "cor/correlate.h"
 #include "num/normal/normal.h"
-#include "num/normal/tetra.h"
+#include "num/normal/tables.h"
 
 /* A cell of a sample below this share is empty: what subtraction leaves of 0, never a quarter of a row. */
 static double empty_share(bool exact, double total) {

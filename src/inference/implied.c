@@ -9,9 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/normal/bvn.h"
-#include "num/dot.h"
 #include "num/normal/normal.h"
+#include "num/dot.h"
 
 static const double RHO_MAX = 1 - 1e-9; /* beyond it the density is too large for double precision */
 

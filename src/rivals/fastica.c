@@ -11,7 +11,7 @@
 #include "model/model.h"
 #include "num/linear/blas.h"
 #include "num/rng.h"
-#include "rivals/fastica.h"
+#include "rivals/rivals.h"
 
 static const double LEAST_VARIANCE = 1e-6; /* of a component that is constant in a segment; 1 over all rows */
 

@@ -6,7 +6,7 @@
  * products by BLAS; then symmetric orthogonalisation (W W')^(-1/2) W. A missing value is replaced by its mean.
  * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start,
  * tests/unit/rivals/test_fastica.c on sources of known mixing. */
-#include "rivals/fastica.h"
+#include "rivals/rivals.h"
 
 #include <errno.h>
 #include <float.h>
@@ -15,7 +15,6 @@
 
 #include "data/patterns.h"
 #include "num/linear/blas.h"
-#include "rivals/rivals_kernel.h"
 
 enum { PIECE = 512 }; /* patterns at a time */
 

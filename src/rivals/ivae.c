@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "data/pack.h"
-#include "rivals/ivae.h"
+#include "rivals/rivals.h"
 #include "estimate/multistart.h"
 #include "model/model.h"
 #include "num/lbfgs.h"

@@ -9,7 +9,7 @@
  * Accuracy: rounding only, about 1e-15 relative. Checked: against published loss and gradient values to 1e-12 in
  * tests/parity/test_published.c; against a fixture by complex steps and central differences in
  * tests/unit/rivals/test_ivae_loss.c. */
-#include "rivals/ivae.h"
+#include "rivals/rivals.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "data/pack.h"
 #include "num/linear/blas.h"
 #include "num/rng.h"
-#include "rivals/rivals_kernel.h"
 
 enum { PIECE = 128 }; /* rows at a time: what is kept of them fits the second cache */
 

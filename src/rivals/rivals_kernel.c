@@ -1,6 +1,6 @@
-/* rivals_kernel.c - see rivals_kernel.h. Contrasts (Hyvarinen 1999): G = log cosh y, -exp(-y^2/2), y^4/4; g = G'.
+/* rivals_kernel.c - see rivals.h. Contrasts (Hyvarinen 1999): G = log cosh y, -exp(-y^2/2), y^4/4; g = G'.
  * Absolute errors are some 1e-16 of the larger of value and 1. */
-#include "rivals/rivals_kernel.h"
+#include "rivals/rivals.h"
 
 static size_t vectors(size_t count) {
   return (count + BL_LANES - 1) / BL_LANES;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/normal/bvn.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 #include "tables.h"
 

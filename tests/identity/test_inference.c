@@ -118,7 +118,7 @@ static void tables_of_levels_are_differences(void **state) {
   bl_free(owner);
 }
 
-/* The sum of squared influences on a correlation is its sampling variance as num/normal/polychoric.c has it. */
+/* The sum of squared influences on a correlation is its sampling variance as num/normal/polychoric_kernel.c has it. */
 static void influences_add_up_to_the_variance(void **state) {
   (void)state;
   enum { N = 2, L = 3, ROWS = 1000 };

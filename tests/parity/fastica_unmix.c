@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rivals/fastica.h"
+#include "rivals/rivals.h"
 
 static void *slurp(const char *path, size_t bytes) {
   FILE *f = fopen(path, "rb");

@@ -14,7 +14,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "rivals/ivae.h"
+#include "rivals/rivals.h"
 #include "ivae_fits.h"
 #include "note.h"
 

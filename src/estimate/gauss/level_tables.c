@@ -8,7 +8,7 @@
  * (Katsikatsou and others 2012, Computational Statistics & Data Analysis 56, 4243-4258) with equal loadings and
  * thresholds and residual variances of 1.
  * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2
- * (num/normal/corners.h, or num/normal/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient
+ * (num/normal/tables.h, or num/normal/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient
  * against central differences (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
 #include "estimate/estimate.h"
 #include "estimate/gauss/gauss.h"
@@ -19,9 +19,8 @@
 #include "counts/counts.h"
 #include "data/coding.h"
 #include "num/linear/blas.h"
-#include "num/normal/bvn.h"
-#include "num/normal/corners.h"
 #include "num/normal/normal.h"
+#include "num/normal/tables.h"
 
 #define SMALLEST 1e-18
 #define RHO_MAX (1 - 1e-12)

@@ -25,7 +25,7 @@
 #include "data/coding.h"
 #include "estimate/gauss/gauss.h"
 #include "num/linear/blas.h"
-#include "num/normal/bvn_tables.h"
+#include "num/normal/tables.h"
 #include "num/normal/normal.h"
 
 static const double RHO_MAX = 1 - 1e-12; /* at 1 the density is infinite; beyond this the value stays as it is */

@@ -6,14 +6,13 @@
  * -C_m times that, C_m = sum_ab score_ab d cell_ab / d t_m: the two-step influence of Olsson (Psychometrika 44, 1979).
  * Thresholds of levels that nobody has may coincide: their cells count as empty. Phi2 from num/normal/corners_kernel.c,
  * and from num/normal/bvn.c beyond its range. Checked in tests/identity/test_inference.c by differences and against
- * num/normal/polychoric.c. */
+ * num/normal/polychoric_kernel.c. */
 #include "inference/scores/table.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "num/normal/bvn.h"
 #include "num/normal/normal.h"
 
 static const double RHO_MAX = 1 - 1e-9; /* beyond it the density is too large for double precision */

@@ -4,7 +4,7 @@
 #define BL_TABLE_H
 
 #include "inference/scores/rows.h"
-#include "num/normal/corners.h"
+#include "num/normal/tables.h"
 
 typedef struct {
   int rows, columns;  /* levels of the first and of the second item */

@@ -11,13 +11,12 @@
  *
  * Accuracy: absolute error < 1e-15 (1e-14 is promised) for all h, k, rho, from 3448 values with 50 digits
  * (tests/unit/num/test_bvn.c, tools/make_reference_bvn.py). */
-#include "num/normal/bvn.h"
+#include "num/normal/normal.h"
 
 #include <math.h>
 
 #include "blica.h"
 #include "num/gauss.h"
-#include "num/normal/normal.h"
 
 static const double two_pi = 6.2831853071795864769;
 enum { half_order = 10 };

@@ -5,14 +5,13 @@
  * count as 2^-52. Lanes with |rho| > 0.9249 take the scalar route, which is the specification. One source for SSE2,
  * AVX2 and AVX-512 with equal bits. Accuracy: P11 to 1e-15, value and slope as the scalar route to rounding
  * (tests/unit/num/test_bvn_tables.c). */
-#include "num/normal/bvn_tables.h"
+#include "num/normal/tables.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "num/normal/bvn.h"
-#include "num/gauss.h"
 #include "num/normal/normal.h"
+#include "num/gauss.h"
 #include "num/simd.h"
 
 #define TWO_PI 6.2831853071795864769

@@ -4,7 +4,7 @@
  * = asin(rho). The angle is the same at all corners, so sines and cosines are computed once per node: 20 Gauss-Legendre
  * nodes, 8 where |theta| is at most 0.15, 4 where it is at most 0.01. One source for SSE2, AVX2 and AVX-512 with equal
  * bits. Accuracy: excess to 1e-15. Checked in tests/unit/num/test_corners.c against blica_bvn. */
-#include "num/normal/corners.h"
+#include "num/normal/tables.h"
 
 #include <math.h>
 

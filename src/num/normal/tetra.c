@@ -15,11 +15,10 @@
  *
  * Accuracy: |Phi2(h,k;rho) - p11| a few 1e-16, as far as rho in double can express it.
  * Checked in tests/unit/num/test_tetra.c and tests/identity/test_correlate.c. */
-#include "num/normal/tetra.h"
+#include "num/normal/tables.h"
 
 #include <math.h>
 
-#include "num/normal/bvn.h"
 #include "num/normal/normal.h"
 
 static const double two_pi = 6.2831853071795864769;

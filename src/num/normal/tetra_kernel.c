@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "num/gauss.h"
-#include "num/normal/tetra.h"
+#include "num/normal/tables.h"
 #include "num/simd.h"
 
 #define TWO_PI 6.2831853071795864769

@@ -13,11 +13,9 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/normal/bvn.h"
-#include "num/rectangles/mvn.h"
 #include "num/normal/normal.h"
-#include "num/normal/polychoric.h"
-#include "num/normal/tetra.h"
+#include "num/rectangles/mvn.h"
+#include "num/normal/tables.h"
 #include "num/simd.h"
 #include "orthant.h"
 

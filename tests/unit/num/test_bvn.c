@@ -10,7 +10,6 @@
 
 #include "assert_compare.h"
 #include "blica.h"
-#include "num/normal/bvn.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
 

@@ -10,9 +10,8 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/normal/bvn.h"
-#include "num/normal/bvn_tables.h"
 #include "num/normal/normal.h"
+#include "num/normal/tables.h"
 #include "num/rng.h"
 
 enum { COUNT = 61, PADDED = 64, ROUNDS = 200 };

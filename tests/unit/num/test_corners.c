@@ -9,9 +9,8 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/normal/bvn.h"
-#include "num/normal/corners.h"
 #include "num/normal/normal.h"
+#include "num/normal/tables.h"
 
 enum { COUNT = 21, CAPACITY = 24, RHOS = 11 };
 static const double list[RHOS] = {0.3, 0.31, 0.009, 0.011, -0.14, -0.16, -0.2, -0.9249, -0.85, 0.9249, 0};

@@ -10,7 +10,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/normal/polychoric.h"
+#include "num/normal/tables.h"
 #include "num/rng.h"
 
 /* The table of Olsson (1979): rho to 30 digits by mpmath; psych 2.2.9 (correct = FALSE) has .4913712, its thresholds

@@ -13,7 +13,7 @@
 #include "num/normal/normal.h"
 #include "num/rng.h"
 #include "num/simd.h"
-#include "rivals/rivals_kernel.h"
+#include "rivals/rivals.h"
 
 static double ulps(double got, long double want) {
   double unit = nextafter(fabs((double)want), INFINITY) - fabs((double)want);

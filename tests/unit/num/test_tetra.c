@@ -11,10 +11,9 @@
 
 #include "assert_compare.h"
 #include "blica.h"
-#include "num/normal/bvn.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
-#include "num/normal/tetra.h"
+#include "num/normal/tables.h"
 
 static double correlation(double n11, double n10, double n01, double n00, int *flags) {
   blica_ctx *ctx;

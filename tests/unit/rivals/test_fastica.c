@@ -12,7 +12,7 @@
 #include "assert_compare.h"
 #include "set_word.h"
 #include "data/patterns.h"
-#include "rivals/fastica.h"
+#include "rivals/rivals.h"
 #include "num/rng.h"
 
 static blica_ctx *ctx;

@@ -12,7 +12,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "data/ivae_fixture.h"
-#include "rivals/ivae.h"
+#include "rivals/rivals.h"
 #include "ivae_fits.h"
 #include "num/rng.h"
 
