@@ -31,7 +31,8 @@ const blica_option *option_table(const command *c, int g, int *count) {
 
 /* Where the values of group g are. */
 static void *group_values(program *p, char *values, int g) {
-  return g == COMMON ? p : g == READING ? (void *)&p->data : values + p->command->groups[g].offset;
+  if (g == READING) return &p->data;
+  return g == COMMON || p->command->groups[g].offset == OF_PROGRAM ? (void *)p : values + p->command->groups[g].offset;
 }
 
 bool option_next(const command *c, option_walk *w) {

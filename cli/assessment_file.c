@@ -1,5 +1,5 @@
 /* assessment_file.c - reads what blica assess --out wrote (cmd_assess.c has the writer). */
-#include "assessment_file.h"
+#include "data_args.h"
 
 #include <math.h>
 #include <stdlib.h>

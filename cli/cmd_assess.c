@@ -26,7 +26,7 @@ OPTION_TABLE(own_table, own)
 /* ---- JSON ---- */
 
 /* Rows of x [rows,columns]. */
-static json_t *matrix(const double *x, int rows, int columns) {
+static json_t *by_item(const double *x, int rows, int columns) {
   if (!x) return json_null();
   json_t *list = json_array();
   for (int i = 0; i < rows; i++) {
@@ -92,9 +92,9 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
       json_members("p:n size:n item:t segment:t shift:n", a->margin_p, a->margin_size,
                    margins ? a->variables[a->margin_item] : NULL, margins ? a->segments[a->margin_segment] : NULL,
                    margins ? a->margin_shift : NAN),
-      json_members("estimate:o se:o se_bootstrap:o low:o high:o", matrix(m->mixing, a->n, a->k),
-                   matrix(a->mixing_se, a->n, a->k), matrix(a->mixing_se_bootstrap, a->n, a->k),
-                   matrix(a->mixing_low, a->n, a->k), matrix(a->mixing_high, a->n, a->k)),
+      json_members("estimate:o se:o se_bootstrap:o low:o high:o", by_item(m->mixing, a->n, a->k),
+                   by_item(a->mixing_se, a->n, a->k), by_item(a->mixing_se_bootstrap, a->n, a->k),
+                   by_item(a->mixing_low, a->n, a->k), by_item(a->mixing_high, a->n, a->k)),
       json_members("log_se:o log_se_bootstrap:o low:o high:o", by_segment(a->log_variance_se, a->k, a->u),
                    by_segment(a->log_variance_se_bootstrap, a->k, a->u), by_segment(a->variance_low, a->k, a->u),
                    by_segment(a->variance_high, a->k, a->u)),
@@ -164,7 +164,7 @@ const command command_assess = {
         "model is fitted again first, and its distance from the refit is given in standard errors.",
     .examples = "blica assess model.json data.csv\n"
                 "blica assess model.json data.csv --bootstrap none --json",
-    .groups = {VERB_OPTIONS("Options", assess, assess_values, options), {"Output", own_table, 0, 0}},
+    .groups = {VERB_OPTIONS("Options", assess, offsetof(assess_values, options)), {"Output", own_table, 0, 0}},
     .reads = true,
     .values = sizeof(assess_values),
     .run = run,

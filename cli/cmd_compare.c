@@ -2,16 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "matrix_io.h"
+#include "data_args.h"
 #include "output.h"
 #include "program.h"
 
-typedef struct {
-  int json;
-} compare_values;
-
 static const blica_option own[] = {
-    FLAG(compare_values, json,
+    FLAG(program, json,
          "A JSON object with mcs, matching (column of B, from 0, for each column of A) and cosine (signed)."),
 };
 OPTION_TABLE(own_table, own)
@@ -28,7 +24,7 @@ static int print_text(double mcs, int k, const int *matching, const double *cosi
   return EXIT_OK;
 }
 
-static int compare(program *p, const compare_values *v, const matrix *a, const matrix *b) {
+static int compare(program *p, const matrix *a, const matrix *b) {
   OWNED int *matching = malloc((size_t)a->k * sizeof *matching);
   OWNED double *cosine = malloc((size_t)a->k * sizeof *cosine);
   double mcs;
@@ -39,10 +35,11 @@ static int compare(program *p, const compare_values *v, const matrix *a, const m
   }
   if (!matching || !cosine) return fail_table(BLICA_ERR_MEMORY, "out of memory");
   ASK(p, blica_compare(p->ctx, a->n, a->k, a->x, b->x, &mcs, matching, cosine));
-  return v->json ? print_json(mcs, a->k, matching, cosine) : print_text(mcs, a->k, matching, cosine);
+  return p->json ? print_json(mcs, a->k, matching, cosine) : print_text(mcs, a->k, matching, cosine);
 }
 
 static int run(program *p, void *values) {
+  (void)values;
   matrix m[2] = {{0}};
   char message[SOURCE_MESSAGE];
   int code = EXIT_OK;
@@ -52,7 +49,7 @@ static int run(program *p, void *values) {
     say_error("%s", message);
     code = status == BLICA_ERR_MEMORY ? EXIT_FAILED : EXIT_DATA;
   }
-  if (code == EXIT_OK) code = compare(p, values, &m[0], &m[1]);
+  if (code == EXIT_OK) code = compare(p, &m[0], &m[1]);
   free(m[0].x), free(m[1].x);
   return code;
 }
@@ -69,7 +66,6 @@ const command command_compare = {
     .examples = "blica compare demo/model.json model.json\n"
                 "# for scripts\n"
                 "blica compare truth.csv model.json --json",
-    .groups = {{"Options", own_table, 0, 0}},
-    .values = sizeof(compare_values),
+    .groups = {{"Options", own_table, OF_PROGRAM, 0}},
     .run = run,
 };

@@ -4,12 +4,8 @@
 #include "data_args.h"
 #include "output.h"
 
-typedef struct {
-  const char *out;
-} count_values;
-
 static const blica_option own[] = {
-    TEXT(count_values, out, "FILE", "File for the counts, .npz or .csv."),
+    TEXT(program, out, "FILE", "File for the counts, .npz or .csv."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -24,18 +20,18 @@ static void warn_small(const blica_counts *c) {
 }
 
 static int run(program *p, void *values) {
-  const count_values *v = values;
-  if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
+  (void)values;
+  if (!output_is_table(p->out, "counts")) return EXIT_USAGE;
   STEP(read_counts(p, p->operands[0]));
   const blica_counts *counts = p->counts;
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
   warn_small(counts);
-  const blica_status status = writes() ? blica_counts_save(p->ctx, counts, v->out) : BLICA_OK;
+  const blica_status status = writes() ? blica_counts_save(p->ctx, counts, p->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   char width[80];
   say_note("%.*f rows of %s in %d segments: %lld pairs each, in %s", rows != floor(rows), rows,
-           counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, v->out);
+           counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, p->out);
   return EXIT_OK;
 }
 
@@ -57,9 +53,8 @@ const command command_count = {
                 "blica count data.csv --segment-column last --out counts.csv\n"
                 "# a time series in segments of 1000 rows\n"
                 "zcat spikes.tsv.gz | blica count - --segment-length 1000 --out counts.npz",
-    .groups = {{"Files", own_table, 0, 0}},
+    .groups = {{"Files", own_table, OF_PROGRAM, 0}},
     .reads = true,
-    .values = sizeof(count_values),
     .run = run,
     .shared = true,
 };

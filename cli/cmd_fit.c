@@ -11,15 +11,9 @@
 #include "program.h"
 #include "words.h"
 
-typedef struct {
-  const char *out;
-  int json;
-  blica_fit_options options;
-} fit_values;
-
 static const blica_option own[] = {
-    TEXT(fit_values, out, "FILE", "The model is written here, as JSON; - is the standard output."),
-    FLAG(fit_values, json, "Print the record of the fit as a JSON object."),
+    TEXT(program, out, "FILE", "The model is written here, as JSON; - is the standard output."),
+    FLAG(program, json, "Print the record of the fit as a JSON object."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -40,15 +34,15 @@ static void describe(program *p, fit_input *in) {
 }
 
 /* Whether items that differ are sought, which takes the rows. */
-static bool finds_items(const fit_values *v) {
-  return v->options.free && strcmp(v->options.free, "auto") == 0;
+static bool finds_items(const blica_fit_options *options) {
+  return options->free && strcmp(options->free, "auto") == 0;
 }
 
 /* Rows are kept only where the fit needs them. Otherwise they are counted as they are read, and any number of them
  * fits in memory. */
-static int read_input(program *p, const fit_values *v, fit_input *in) {
+static int read_input(program *p, const blica_fit_options *options, fit_input *in) {
   const char *path = p->operands[0];
-  const bool rows = !table_is_counts(path) && (method_needs_rows(v->options.method) || finds_items(v));
+  const bool rows = !table_is_counts(path) && (method_needs_rows(options->method) || finds_items(options));
   p->data.labels = &p->labels;
   STEP(rows ? read_rows(p, path) : read_counts(p, path));
   in->n = rows ? p->rows->n : p->counts->n;
@@ -60,13 +54,13 @@ static int read_input(program *p, const fit_values *v, fit_input *in) {
 }
 
 /* Refuses what the numbers of variables, sources and segments alone rule out. */
-static int check_input(const fit_values *v, const char *path, const fit_input *in) {
-  int k = v->options.sources;
+static int check_input(const blica_fit_options *options, const char *path, const fit_input *in) {
+  int k = options->sources;
   if (k > in->n) {
     say_error("fit: --sources %d, but '%s' has %d variables; give at most %d", k, path, in->n, in->n);
     return EXIT_DATA;
   }
-  if (in->u == 1 && !v->options.allow_unidentified) {
+  if (in->u == 1 && !options->allow_unidentified) {
     say_error("fit: '%s' has one segment only, and one segment does not determine the mixing matrix; name the segments "
               "(--segment-column, --segment-length, --segment-count, --segment-file), or give --allow-unidentified",
               path);
@@ -123,7 +117,7 @@ static void print_numbers(const char *what, int count, const double *here, const
 }
 
 /* Prints the items that have their own cuts, or cuts and row of A, in some segment. */
-static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
+static void print_freed(const program *p, const blica_fit_options *options, const blica_model *m, FILE *to) {
   enum { LISTED = 20 };
   const double before = note_of(m, "expected_mcs_common"), after = note_of(m, "expected_mcs_freed");
   const double both = note_of(m, "mcs_common_freed");
@@ -141,14 +135,14 @@ static void print_freed(const fit_values *v, const blica_model *m, FILE *to) {
                       m->n, to);
       putc('\n', to);
     }
-  if (count > LISTED) fprintf(to, "and %d more, in %s\n", count - LISTED, v->out);
+  if (count > LISTED) fprintf(to, "and %d more, in %s\n", count - LISTED, p->out);
   if (count == 1) fputs("Freed: one item in one segment.\n", to);
   if (count > 1) fprintf(to, "Freed: %d pairs of an item and a segment.\n", count);
-  if (!count && finds_items(v)) fputs("Freed: nothing; no item is shown to differ between segments.\n", to);
+  if (!count && finds_items(options)) fputs("Freed: nothing; no item is shown to differ between segments.\n", to);
   if (isfinite(both))
     fprintf(to, "MCS of the loadings with those before freeing: %.3f. Expected MCS before %.3f, now %.3f.\n", both,
             before, after);
-  if (count || finds_items(v)) putc('\n', to);
+  if (count || finds_items(options)) putc('\n', to);
 }
 
 static void print_design(program *p, const blica_model *m, FILE *to) {
@@ -174,21 +168,22 @@ static void print_design(program *p, const blica_model *m, FILE *to) {
 
 /* The answer of a fit: what is in the data (words, "" where that is not known), loadings sorted by source, each source
  * in words, what the design can determine, how the starts ended, and the next command. */
-static void print_summary(program *p, const fit_values *v, const blica_model *m, FILE *to, const char *words) {
+static void print_summary(program *p, const blica_fit_options *options, const blica_model *m, FILE *to,
+                          const char *words) {
   char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
   const char *data = p->operands[0];
   if (*words) print_sentences(to, words), putc('\n', to);
   if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES && !print_loadings(m, NULL, to))
     say_warning("out of memory: the table of loadings is left out");
   print_sources(m, to);
-  print_freed(v, m, to);
+  print_freed(p, options, m, to);
   print_design(p, m, to);
   fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
   starts_words(&m->fit, starts);
   if (*starts) print_sentences(to, starts);
   const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
-  shell_word(v->out, model_word), shell_word(data, data_word);
-  if (is_standard_output(v->out)) return;
+  shell_word(p->out, model_word), shell_word(data, data_word);
+  if (is_standard_output(p->out)) return;
   fputs("Next:\n", to);
   if (rows) fprintf(to, "  blica assess %s %s%s\n", model_word, data_word, p->reading);
 #ifdef BLICA_REPORT
@@ -242,35 +237,34 @@ static int print_record(const blica_model *m, const char *out, double rows) {
 }
 
 /* Writes the model, prints what was asked for, and settles the checkpoint. Returns the exit code. */
-static int write_model(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
-  blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
+static int write_model(program *p, const blica_fit_options *options, const blica_model *model, const fit_input *in) {
+  blica_status status = writes() ? blica_model_save(p->ctx, model, p->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
-           model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
-  if (!v->json && !p->quiet && leads())
-    print_summary(p, v, model, is_standard_output(v->out) ? stderr : stdout, in->words);
-  settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
-  if (v->json) STEP(print_record(model, v->out, in->rows));
+           model->fit.seconds, (unsigned long long)model->fit.seed, p->out);
+  if (!p->json && !p->quiet && leads())
+    print_summary(p, options, model, is_standard_output(p->out) ? stderr : stdout, in->words);
+  settle_checkpoint(options->checkpoint, interrupted() || model->fit.seconds > options->max_seconds, "fit");
+  if (p->json) STEP(print_record(model, p->out, in->rows));
   return exit_of(model->fit.stop);
 }
 
 static int run(program *p, void *values) {
-  fit_values *v = values;
+  blica_fit_options *options = values;
   fit_input in = {0};
-  if (!checkpoint_possible(p, v->options.checkpoint, v->options.resume, v->out)) return EXIT_DATA;
-  STEP(read_input(p, v, &in));
-  STEP(check_input(v, p->operands[0], &in));
+  if (!checkpoint_possible(p, options->checkpoint, options->resume, p->out)) return EXIT_DATA;
+  STEP(read_input(p, options, &in));
+  STEP(check_input(options, p->operands[0], &in));
   say_note("%d variables, %d sources, %d segments, %.*f rows; method %s, seed %llu",
-           count_variables(in.n, p->rows ? p->rows->variables : p->counts->variables), v->options.sources, in.u,
-           in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
-           (unsigned long long)v->options.seed);
+           count_variables(in.n, p->rows ? p->rows->variables : p->counts->variables), options->sources, in.u,
+           in.rows != floor(in.rows), in.rows, blica_method_name(options->method), (unsigned long long)options->seed);
   const blica_input input = {.data = p->rows, .counts = p->counts};
-  ASK(p, p->rows ? blica_fit(p->ctx, &input, &v->options, &p->model)
-                 : blica_fit_consume(p->ctx, &p->counts, &v->options, &p->model));
+  ASK(p, p->rows ? blica_fit(p->ctx, &input, options, &p->model)
+                 : blica_fit_consume(p->ctx, &p->counts, options, &p->model));
   if (p->labels.count == p->model->n)
     ASK(p, blica_model_set_labels(p->ctx, p->model, (const char *const *)p->labels.text));
-  return write_model(p, v, p->model, &in);
+  return write_model(p, options, p->model, &in);
 }
 
 const command command_fit = {
@@ -299,9 +293,9 @@ const command command_fit = {
                 "blica fit data.csv --sources 4 --out model.json --free auto\n"
                 "# a long fit, begun or continued\n"
                 "blica fit data.csv --sources 10 --out model.json --checkpoint fit.ckpt --resume",
-    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The fit", fit, fit_values, options)},
+    .groups = {{"Files", own_table, OF_PROGRAM, 0}, VERB_OPTIONS("The fit", fit, 0)},
     .reads = true,
-    .values = sizeof(fit_values),
+    .values = sizeof(blica_fit_options),
     .run = run,
     .shared = true,
 };

@@ -8,15 +8,9 @@
 #include "output.h"
 #include "words.h"
 
-typedef struct {
-  blica_invariance_options options;
-  const char *out;
-  int json;
-} invariance_values;
-
 static const blica_option own[] = {
-    TEXT(invariance_values, out, "FILE", "Write all tests here, as JSON."),
-    FLAG(invariance_values, json,
+    TEXT(program, out, "FILE", "Write all tests here, as JSON."),
+    FLAG(program, json,
          "A JSON object with items, a list of tests (item, segment or null for all segments, kind cuts or loadings, "
          "effect, p, p_adjusted, and for one segment found, shift, probability or loading), level and found."),
 };
@@ -92,12 +86,12 @@ static int print_text(const blica_invariance_result *r) {
 }
 
 static int run(program *p, void *values) {
-  invariance_values *v = values;
+  const blica_invariance_options *options = values;
   AUTO(blica_invariance_result) *result = NULL;
   STEP(read_model_and_rows(p));
-  ASK(p, blica_invariance(p->ctx, p->model, p->rows, &v->options, &result));
-  STEP(json_give(record(result, p->model), v->out, v->json));
-  return v->json ? EXIT_OK : print_text(result);
+  ASK(p, blica_invariance(p->ctx, p->model, p->rows, options, &result));
+  STEP(json_give(record(result, p->model), p->out, p->json));
+  return p->json ? EXIT_OK : print_text(result);
 }
 
 const command command_invariance = {
@@ -115,9 +109,9 @@ const command command_invariance = {
         "discovery rate). Large samples show differences that do not matter: look at the effect first.",
     .examples = "blica invariance model.json data.csv\n"
                 "blica invariance model.json data.csv --json",
-    .groups = {VERB_OPTIONS("Options", invariance, invariance_values, options), {"Output", own_table, 0, 0}},
+    .groups = {VERB_OPTIONS("Options", invariance, 0), {"Output", own_table, OF_PROGRAM, 0}},
     .reads = true,
-    .values = sizeof(invariance_values),
+    .values = sizeof(blica_invariance_options),
     .run = run,
     .shared = true,
 };

@@ -4,14 +4,9 @@
 #include "data_args.h"
 #include "output.h"
 
-typedef struct {
-  blica_loglik_options options;
-  int json;
-} loglik_values;
-
 static const blica_option own[] = {
     FLAG(
-        loglik_values, json,
+        program, json,
         "A JSON object with loglik, error, rows, patterns, engine, seed and segments (label, samples, loglik, error)."),
 };
 OPTION_TABLE(own_table, own)
@@ -38,18 +33,18 @@ static int print_text(const blica_loglik_result *r) {
 }
 
 static int run(program *p, void *values) {
-  loglik_values *v = values;
+  const blica_loglik_options *options = values;
   AUTO(blica_loglik_result) *result = NULL;
   if (p->data.cluster || p->data.strata) {
     say_error("loglik: --%s has no effect on a likelihood; leave it out", p->data.cluster ? "cluster" : "strata");
     return EXIT_USAGE;
   }
   STEP(read_model_and_rows(p));
-  ASK(p, blica_loglik(p->ctx, p->model, p->rows, &v->options, &result));
-  if (result->total_error > v->options.error)
+  ASK(p, blica_loglik(p->ctx, p->model, p->rows, options, &result));
+  if (result->total_error > options->error)
     say_warning("the numerical error %.2g is above the wanted %.2g; engine %s reached no less", result->total_error,
-                v->options.error, blica_engine_name(result->engine));
-  return v->json ? print_json(result, v->options.seed) : print_text(result);
+                options->error, blica_engine_name(result->engine));
+  return p->json ? print_json(result, options->seed) : print_text(result);
 }
 
 const command command_loglik = {
@@ -65,9 +60,9 @@ const command command_loglik = {
     .examples = "blica loglik model.json survey.csv\n"
                 "# the true model on its own data\n"
                 "blica loglik demo/model.json demo/data.csv --json",
-    .groups = {VERB_OPTIONS("Options", loglik, loglik_values, options), {"Output", own_table, 0, 0}},
+    .groups = {VERB_OPTIONS("Options", loglik, 0), {"Output", own_table, OF_PROGRAM, 0}},
     .reads = true,
-    .values = sizeof(loglik_values),
+    .values = sizeof(blica_loglik_options),
     .run = run,
     .shared = true,
 };

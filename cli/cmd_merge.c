@@ -2,12 +2,8 @@
 #include "output.h"
 #include "program.h"
 
-typedef struct {
-  const char *out;
-} merge_values;
-
 static const blica_option own[] = {
-    TEXT(merge_values, out, "FILE", "File for the sum, .npz or .csv."),
+    TEXT(program, out, "FILE", "File for the sum, .npz or .csv."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -26,9 +22,9 @@ static blica_status add_file(program *p, const char *path, blica_counts **sum) {
 }
 
 static int run(program *p, void *values) {
-  const merge_values *v = values;
+  (void)values;
   char width[80];
-  if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
+  if (!output_is_table(p->out, "counts")) return EXIT_USAGE;
   for (int k = 0; k < p->operand_count; k++) {
     const bool together = p->counts != NULL;
     const blica_status status = add_file(p, p->operands[k], &p->counts);
@@ -38,10 +34,10 @@ static int run(program *p, void *values) {
       say_error("merge: part 1 is the sum of the files before, part 2 is '%s'", p->operands[k]);
     return code;
   }
-  const blica_status status = blica_counts_save(p->ctx, p->counts, v->out);
+  const blica_status status = blica_counts_save(p->ctx, p->counts, p->out);
   if (status != BLICA_OK) return fail_writing(p, status);
   say_note("%d file%s: %s, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s",
-           counts_width(p, p->counts, width, sizeof width), p->counts->u, v->out);
+           counts_width(p, p->counts, width, sizeof width), p->counts->u, p->out);
   return EXIT_OK;
 }
 
@@ -55,7 +51,6 @@ const command command_merge = {
             "a segment may be spread over several parts. The sum is exactly what counting the whole would give.",
     .examples = "blica merge monday.npz tuesday.npz --out week.npz\n"
                 "blica fit week.npz --sources 5 --out model.json",
-    .groups = {{"Files", own_table, 0, 0}},
-    .values = sizeof(merge_values),
+    .groups = {{"Files", own_table, OF_PROGRAM, 0}},
     .run = run,
 };

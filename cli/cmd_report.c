@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "assessment_file.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"

@@ -170,7 +170,7 @@ const command command_segment = {
                 "# points of change, then a fit by the mle method\n"
                 "blica segment series.csv --sources 4 --change-points --out segments.csv\n"
                 "blica fit series.csv --segment-file segments.csv --sources 4 --method mle --out model.json",
-    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The search", segment, segment_values, options)},
+    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The search", segment, offsetof(segment_values, options))},
     .reads = true,
     .values = sizeof(segment_values),
     .run = run,

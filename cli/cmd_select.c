@@ -6,13 +6,8 @@
 #include "data_args.h"
 #include "output.h"
 
-typedef struct {
-  blica_select_options options;
-  int json;
-} select_values;
-
 static const blica_option own[] = {
-    FLAG(select_values, json,
+    FLAG(program, json,
          "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, heldout_segments, "
          "heldout_segments_se, bic, map), eigenvalues, reference, and what each criterion chooses."),
 };
@@ -58,12 +53,12 @@ static int print_text(const blica_selection *s) {
 }
 
 static int run(program *p, void *values) {
-  select_values *v = values;
+  const blica_select_options *options = values;
   AUTO(blica_selection) *found = NULL;
   STEP(read_rows(p, p->operands[0]));
-  ASK(p, blica_select(p->ctx, p->rows, &v->options, &found));
+  ASK(p, blica_select(p->ctx, p->rows, options, &found));
   progress_clear();
-  return v->json ? print_json(found, &v->options) : print_text(found);
+  return p->json ? print_json(found, options) : print_text(found);
 }
 
 const command command_select = {
@@ -79,9 +74,9 @@ const command command_select = {
         "margins differ.",
     .examples = "blica select data.csv\n"
                 "blica select data.csv --sources 2:6 --folds 10 --json",
-    .groups = {VERB_OPTIONS("Options", select, select_values, options), {"Output", own_table, 0, 0}},
+    .groups = {VERB_OPTIONS("Options", select, 0), {"Output", own_table, OF_PROGRAM, 0}},
     .reads = true,
-    .values = sizeof(select_values),
+    .values = sizeof(blica_select_options),
     .run = run,
     .shared = true,
 };

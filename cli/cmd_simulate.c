@@ -4,13 +4,8 @@
 
 #include "output.h"
 
-typedef struct {
-  blica_simulate_options options;
-  const char *out;
-} simulate_values;
-
 static const blica_option own[] = {
-    TEXT(simulate_values, out, "DIR", "Output folder; created if missing."),
+    TEXT(program, out, "DIR", "Output folder; created if missing."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -82,17 +77,17 @@ static int save(program *p, const char *folder, const blica_model *model, const 
 }
 
 static int run(program *p, void *values) {
-  simulate_values *v = values;
+  blica_simulate_options *options = values;
   AUTO(blica_model) *model = NULL;
   AUTO(blica_data) *data = NULL;
   AUTO(blica_counts) *counts = NULL;
-  say_note("simulating %d variables, %d sources, %d segments, %s%lld %s each, seed %llu", v->options.variables,
-           v->options.sources, v->options.segments, v->options.exact ? "nominal " : "", (long long)v->options.samples,
-           v->options.exact ? "samples" : "rows", (unsigned long long)v->options.seed);
-  ASK(p, blica_simulate(p->ctx, &v->options, &model, &data, &counts));
+  say_note("simulating %d variables, %d sources, %d segments, %s%lld %s each, seed %llu", options->variables,
+           options->sources, options->segments, options->exact ? "nominal " : "", (long long)options->samples,
+           options->exact ? "samples" : "rows", (unsigned long long)options->seed);
+  ASK(p, blica_simulate(p->ctx, options, &model, &data, &counts));
   bool made = false;
-  int code = make_folder(v->out, &made) ? save(p, v->out, model, data, counts) : EXIT_FAILED;
-  if (made && code != EXIT_OK) rmdir(v->out);
+  int code = make_folder(p->out, &made) ? save(p, p->out, model, data, counts) : EXIT_FAILED;
+  if (made && code != EXIT_OK) rmdir(p->out);
   return code;
 }
 
@@ -109,7 +104,7 @@ const command command_simulate = {
             "The same options and seed give the same files on any number of threads.",
     .examples = "blica simulate --variables 10 --sources 10 --segments 40 --samples 1000 --seed 1 --out demo\n"
                 "blica simulate --variables 6 --sources 2 --exact --out limit",
-    .groups = {{"Files", own_table, 0, 0}, VERB_OPTIONS("The model and the data", simulate, simulate_values, options)},
-    .values = sizeof(simulate_values),
+    .groups = {{"Files", own_table, OF_PROGRAM, 0}, VERB_OPTIONS("The model and the data", simulate, 0)},
+    .values = sizeof(blica_simulate_options),
     .run = run,
 };

@@ -12,18 +12,12 @@
 
 enum { PIECE_ROWS = 1 << 18 };
 
-typedef struct {
-  blica_sources_options options;
-  const char *out;
-  int json;
-} sources_values;
-
 static const blica_option own[] = {
-    TEXT(sources_values, out, "FILE",
+    TEXT(program, out, "FILE",
          "CSV file: one row per row of the data, in its order, with the column of --id, z1, z1_sd, z2, z2_sd, ..., "
          "with --draws "
          "z1_draw1, ..., segment; - is the standard output."),
-    FLAG(sources_values, json,
+    FLAG(program, json,
          "Print a JSON object with out, rows, patterns, few_answers, no_answers, reliability (of the scores of each "
          "source) and segments (segment, rows, reliability)."),
 };
@@ -32,7 +26,7 @@ OPTION_TABLE(own_table, own)
 /* The command at work. */
 typedef struct {
   program *p;
-  sources_values *v;
+  blica_sources_options *options;
   const blica_model *model;
   bl_outfile file;
   bool open;
@@ -48,7 +42,7 @@ typedef struct {
 /* Opens the file and writes its first line. */
 static bool open_output(work *w, const blica_posterior *posterior) {
   if (w->open) return true;
-  if (!bl_outfile_open(&w->file, w->v->out)) return false;
+  if (!bl_outfile_open(&w->file, w->p->out)) return false;
   w->open = true;
   FILE *stream = w->file.stream;
   if (w->ids.name) print_id(stream, w->ids.name);
@@ -82,7 +76,7 @@ static bool write_rows(work *w, const blica_posterior *posterior, const blica_da
 static bool agree_written(work *w, bool written) {
   const int reason = errno;
   if (agree_on(written)) return true;
-  say_error("cannot write '%s': %s", w->v->out, strerror(reason));
+  say_error("cannot write '%s': %s", w->p->out, strerror(reason));
   w->code = EXIT_FAILED;
   return false;
 }
@@ -100,9 +94,9 @@ static int poll_piece(const blica_progress *progress, void *user) {
 static bool take_piece(const blica_data *piece, double done, void *user) {
   work *w = user;
   AUTO(blica_posterior) *posterior = NULL;
-  w->v->options.first_row = w->rows;
+  w->options->first_row = w->rows;
   w->before = w->done, w->done = done;
-  blica_status status = blica_sources(w->p->ctx, w->model, piece, &w->v->options, &posterior);
+  blica_status status = blica_sources(w->p->ctx, w->model, piece, w->options, &posterior);
   if (status == BLICA_OK) status = blica_reliability_add(w->p->ctx, w->model, piece, posterior, &w->reliability);
   if (status != BLICA_OK) {
     w->code = fail_reading(w->p, status);
@@ -132,7 +126,7 @@ static int print_json(const work *w) {
                                                    s < w->model->u ? w->model->segments[s] : NULL, (int64_t)r->rows[s],
                                                    reliabilities(w, s)));
   return json_print(json_members("out:t rows:w patterns:w few_answers:w no_answers:w reliability:o segments:o",
-                                 w->v->out, w->rows, w->patterns, (int64_t)r->few, (int64_t)r->none,
+                                 w->p->out, w->rows, w->patterns, (int64_t)r->few, (int64_t)r->none,
                                  reliabilities(w, -1), segments));
 }
 
@@ -155,17 +149,17 @@ static void say_reliability(const work *w) {
 static int summarise(const work *w) {
   const blica_reliability *r = w->reliability;
   say_note("%d sources of %lld rows (%lld distinct patterns), in %s", r->k, (long long)w->rows, (long long)w->patterns,
-           w->v->out);
+           w->p->out);
   say_reliability(w);
   if (r->few > 0)
     say_note("%lld rows have values of fewer than half of the %d items (%lld of none): their scores are drawn to the "
              "mean of the segment, and their standard deviations are large",
              (long long)r->few, w->model->n, (long long)r->none);
-  return w->v->json ? print_json(w) : EXIT_OK;
+  return w->p->json ? print_json(w) : EXIT_OK;
 }
 
 static int run(program *p, void *values) {
-  sources_values *v = values;
+  blica_sources_options *options = values;
   if (p->data.weights || p->data.cluster || p->data.strata) {
     say_error("sources: --%s has no effect on the sources of a row; leave it out", p->data.weights   ? "weights"
                                                                                    : p->data.cluster ? "cluster"
@@ -173,9 +167,9 @@ static int run(program *p, void *values) {
     return EXIT_USAGE;
   }
   STEP(read_model(p));
-  work w = {.p = p, .v = v, .model = p->model};
+  work w = {.p = p, .options = options, .model = p->model};
   p->data.blank_segments = true;
-  p->data.no_segments = v->options.segment == BLICA_SEGMENTS_UNKNOWN;
+  p->data.no_segments = options->segment == BLICA_SEGMENTS_UNKNOWN;
   p->data.ids = &w.ids;
   blica_set_poll(p->ctx, poll_piece, &w);
   int code = read_pieces(p, p->operands[1], PIECE_ROWS, take_piece, &w);
@@ -209,9 +203,9 @@ const command command_sources = {
                 "blica sources model.json new.csv --segment unknown --out sources.csv\n"
                 "# plausible values, for a regression on scores\n"
                 "blica sources model.json survey.csv --draws 10 --id person --out plausible.csv",
-    .groups = {VERB_OPTIONS("Options", sources, sources_values, options), {"Output", own_table, 0, 0}},
+    .groups = {VERB_OPTIONS("Options", sources, 0), {"Output", own_table, OF_PROGRAM, 0}},
     .reads = true,
-    .values = sizeof(sources_values),
+    .values = sizeof(blica_sources_options),
     .run = run,
     .shared = true,
 };

@@ -17,6 +17,24 @@ int read_model_and_rows(program *p);           /* the operands MODEL DATA */
 int read_pieces(program *p, const char *path, int64_t max_rows, table_piece_fn take, void *user);
 void no_note(const char *text, void *user); /* a note that says nothing, for data that were read before */
 
+/* ---- what else commands read ---- */
+
+/* matrix_io.c: a mixing matrix from model.json or from a table of numbers. */
+typedef struct {
+  int n, k;
+  double *x; /* [n,k]; free() */
+} matrix;
+
+/* Text: separated by commas, semicolons, tabs or blanks. A header row and a column of row names are
+ * recognised and left out. On failure message holds the reason. */
+blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char message[SOURCE_MESSAGE]);
+
+/* assessment_file.c */
+/* Reads the file of an assessment of this model. Returns NULL, with a message and *code set to the exit code, when it
+ * cannot be read or belongs to another model. The file holds neither covariances nor names of identical items. */
+blica_assessment *assessment_read(const char *path, const blica_model *model, int *code);
+void assessment_close(blica_assessment *assessment); /* of assessment_read; NULL is fine */
+
 /* Variables among columns: one with several levels has a column for each but the lowest. */
 int count_variables(int columns, char *const *names);
 

@@ -1,5 +1,5 @@
 /* matrix_io.c - small tables of numbers, as R, pandas and spreadsheets write them. */
-#include "matrix_io.h"
+#include "data_args.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -21,9 +21,9 @@ typedef struct {
   size_t field_count, field_capacity;
   row *rows;
   size_t row_count, row_capacity;
-} table;
+} text_table;
 
-static void table_free(table *t) {
+static void table_free(text_table *t) {
   free(t->fields);
   free(t->rows);
   records_close(&t->records);
@@ -58,7 +58,7 @@ static blica_status read_all(const char *path, bl_records *r, char *message) {
   return BLICA_OK;
 }
 
-static blica_status split_lines(const char *path, table *t, char *message) {
+static blica_status split_lines(const char *path, text_table *t, char *message) {
   bl_records *r = &t->records;
   for (;;) {
     bool more;
@@ -84,7 +84,7 @@ static bool number_of(const bl_record_field *f, double *value) {
 }
 
 /* Whether the first row has text, or nothing above the names of the rows. */
-static bool has_header(const table *t) {
+static bool has_header(const text_table *t) {
   double value;
   for (int j = 0; j < t->rows[0].count; j++)
     if (!number_of(&t->fields[j], &value)) return true;
@@ -92,7 +92,7 @@ static bool has_header(const table *t) {
 }
 
 /* Row names: the header has nothing above them, or they are not numbers. */
-static bool has_names(const table *t, size_t first) {
+static bool has_names(const text_table *t, size_t first) {
   double value;
   if (first == 1 && (t->fields[0].length == 0 || t->rows[1].count == t->rows[0].count + 1)) return true;
   for (size_t i = first; i < t->row_count; i++)
@@ -100,7 +100,7 @@ static bool has_names(const table *t, size_t first) {
   return true;
 }
 
-static blica_status to_matrix(const char *path, const table *t, matrix *out, char *message) {
+static blica_status to_matrix(const char *path, const text_table *t, matrix *out, char *message) {
   if (t->row_count == 0) REFUSE(BLICA_ERR_FORMAT, "'%s' is empty", path);
   const size_t first = has_header(t) ? 1 : 0;
   if (first == t->row_count) REFUSE(BLICA_ERR_FORMAT, "'%s' has a header but no rows of numbers", path);
@@ -137,7 +137,7 @@ static blica_status from_model(blica_ctx *ctx, const char *path, const bl_record
 }
 
 blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char message[SOURCE_MESSAGE]) {
-  table t = {0};
+  text_table t = {0};
   *out = (matrix){0};
   blica_status status = read_all(path, &t.records, message);
   if (status == BLICA_OK && t.records.buffer[strspn(t.records.buffer, " \t\r\n")] == '{') {

@@ -27,13 +27,14 @@ enum {
 typedef struct {
   const char *title;                        /* heading in help, as in "Options" */
   const blica_option *(*table)(int *count); /* one of the library or one of the command's own */
-  size_t offset;
-  size_t size; /* of a struct of the library, which begins with it; else 0 */
+  size_t offset;                            /* or OF_PROGRAM: they are those of program, not the command's own */
+  size_t size;                              /* of a struct of the library, which begins with it; else 0 */
 } option_group;
+#define OF_PROGRAM SIZE_MAX
 
-/* The options of a verb of the library, which are a member of the command's struct of values. */
-#define VERB_OPTIONS(title, verb, type, member)                                                                        \
-  { title, blica_##verb##_option_table, offsetof(type, member), sizeof(((type *)0)->member) }
+/* The options of a verb of the library, at this offset of the command's values. */
+#define VERB_OPTIONS(title, verb, offset)                                                                              \
+  { title, blica_##verb##_option_table, offset, sizeof(blica_##verb##_options) }
 
 /* Groups of a command's own; then come those of how the data are read and of every command. */
 enum { OWN_GROUPS = 2, READING = OWN_GROUPS, COMMON, MAX_GROUPS };
@@ -62,6 +63,8 @@ struct program {
   char **operands;
   int operand_count;
   int threads, quiet; /* options of every command */
+  const char *out;    /* of those that have them in this way */
+  int json;
   char given[4096];   /* the command and its options, a line each, as all processes must have been given them */
   char reading[4096]; /* the options of reading the data, each behind a blank, as a POSIX shell reads them back */
   table_options data; /* what they set, and what a command adds */

@@ -8,20 +8,26 @@
 
 enum { MOST_COPIES = 1000000000 }; /* of a row */
 
+/* From ROLE_WEIGHT on: the option, what a row has, and where the column's name is. */
+static const struct {
+  const char *flag, *what;
+  size_t column;
+} attribute[] = {{"weights", "weight", offsetof(table_options, weights)},
+                 {"frequencies", "frequency", offsetof(table_options, frequencies)},
+                 {"cluster", "cluster", offsetof(table_options, cluster)},
+                 {"strata", "stratum", offsetof(table_options, strata)},
+                 {"id", "identifier", offsetof(table_options, id)},
+                 {"replicate-weights", "replicate", offsetof(table_options, replicate_weights)}};
+
 /* The column that an option names, or NULL. */
 static const char *asked(const table *t, column_role role) {
-  const table_options *o = &t->options;
-  return role == ROLE_WEIGHT      ? o->weights
-         : role == ROLE_FREQUENCY ? o->frequencies
-         : role == ROLE_CLUSTER   ? o->cluster
-         : role == ROLE_STRATUM   ? o->strata
-         : role == ROLE_REPLICATE ? o->replicate_weights
-                                  : o->id;
+  const char *name;
+  memcpy(&name, (const char *)&t->options + attribute[role - ROLE_WEIGHT].column, sizeof name);
+  return name;
 }
 
 static const char *flag_of(column_role role) {
-  static const char *const flags[] = {"weights", "frequencies", "cluster", "strata", "id", "replicate-weights"};
-  return flags[role - ROLE_WEIGHT];
+  return attribute[role - ROLE_WEIGHT].flag;
 }
 
 static blica_status check_asked(const table *t, column_role role) {
@@ -135,11 +141,7 @@ bool table_take_replicate(table *t, int column, const char *text, size_t length)
 }
 
 static blica_status refuse(const table *t, column_role role, const bl_record_field *f, const char *what) {
-  return table_fail_row(t, BLICA_ERR_DATA, ": its %s (--%s %s) is '%.*s'; %s",
-                        role == ROLE_WEIGHT      ? "weight"
-                        : role == ROLE_FREQUENCY ? "frequency"
-                        : role == ROLE_CLUSTER   ? "cluster"
-                                                 : "stratum",
+  return table_fail_row(t, BLICA_ERR_DATA, ": its %s (--%s %s) is '%.*s'; %s", attribute[role - ROLE_WEIGHT].what,
                         flag_of(role), asked(t, role), (int)(f->length < 40 ? f->length : 40), f->length ? f->text : "",
                         what);
 }

@@ -68,16 +68,18 @@ void html_row(FILE *page) {
   fputs("<tr>", page);
 }
 
-void html_cell(FILE *page, const char *text) {
-  fputs("<td>", page);
+static void put_cell(FILE *page, const char *tag, const char *text) {
+  fputs(tag, page);
   html_text(page, text);
   fputs("</td>", page);
 }
 
+void html_cell(FILE *page, const char *text) {
+  put_cell(page, "<td>", text);
+}
+
 void html_word(FILE *page, const char *text) {
-  fputs("<td class=\"w\">", page);
-  html_text(page, text);
-  fputs("</td>", page);
+  put_cell(page, "<td class=\"w\">", text);
 }
 
 void html_number(FILE *page, const char *format, double value) {

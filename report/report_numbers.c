@@ -63,32 +63,23 @@ bool agreement_make(const report_input *in, agreement *out) {
   *out = (agreement){0};
   if (!in->cor || !in->fitted || in->model->n < 2) return true;
   agreement a = {.n = in->model->n, .u = in->model->u, .pairs = in->cor->pairs};
-  size_t all = (size_t)a.pairs * (size_t)a.u;
-  a.observed = draw_alloc(all, sizeof *a.observed);
-  a.fitted = draw_alloc(all, sizeof *a.fitted);
+  const size_t pairs = (size_t)a.pairs, u = (size_t)a.u, all = pairs * u;
   a.used = draw_alloc(all, sizeof *a.used);
-  a.pair_mean = draw_alloc((size_t)a.pairs, sizeof *a.pair_mean);
-  a.pair_se = draw_alloc((size_t)a.pairs, sizeof *a.pair_se);
-  a.segment_rms = draw_alloc((size_t)a.u, sizeof *a.segment_rms);
-  a.segment_se = draw_alloc((size_t)a.u, sizeof *a.segment_se);
-  bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.pair_se && a.segment_rms && a.segment_se;
-  for (int s = 0; s < a.u && ok; s++) compare_segment(in, &a, s);
-  if (ok) {
-    compare_pairs(in, &a);
-    *out = a;
-  } else {
+  a.observed = draw_alloc(2 * (all + pairs + u), sizeof *a.observed); /* and the others behind it */
+  if (!a.used || !a.observed) {
     agreement_free(&a);
+    return false;
   }
-  return ok;
+  a.fitted = a.observed + all, a.pair_mean = a.fitted + all, a.pair_se = a.pair_mean + pairs;
+  a.segment_rms = a.pair_se + pairs, a.segment_se = a.segment_rms + u;
+  for (int s = 0; s < a.u; s++) compare_segment(in, &a, s);
+  compare_pairs(in, &a);
+  *out = a;
+  return true;
 }
 
 void agreement_free(agreement *a) {
   free(a->observed);
-  free(a->fitted);
   free(a->used);
-  free(a->pair_mean);
-  free(a->pair_se);
-  free(a->segment_rms);
-  free(a->segment_se);
   *a = (agreement){0};
 }

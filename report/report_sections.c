@@ -1,6 +1,5 @@
 /* report_sections.c - the page's words and tables about the fit, the data and identifiability. */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "html.h"
@@ -9,17 +8,12 @@
 
 /* ---- the model and the optimiser ---- */
 
-static void fact(FILE *page, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void fact(FILE *page, const char *name, const char *format, ...) {
-  char text[128];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  fprintf(page, "<div><dt>%s</dt><dd>", name);
-  html_text(page, text);
-  fputs("</dd></div>\n", page);
-}
+#define fact(page, name, ...)                                                                                          \
+  do {                                                                                                                 \
+    fprintf(page, "<div><dt>%s</dt><dd>", name);                                                                       \
+    html_textf(page, __VA_ARGS__);                                                                                     \
+    fputs("</dd></div>\n", page);                                                                                      \
+  } while (0)
 
 static const char *stop_words(blica_stop stop) {
   static const char *const words[] = {
@@ -96,7 +90,6 @@ static void regularisation(const report *r, FILE *page) {
   for (int s = 0; s < m->u; s++)
     html_cells(page, "%.0f|t|%.15g|%.4g|%.4g|%.4g", s + 1.0, m->segments[s], m->samples[s], fit->eigen_min[s],
                fit->eigen_max[s], fit->shift[s]);
-
   html_table_end(page);
   fputs("</details>\n", page);
 }

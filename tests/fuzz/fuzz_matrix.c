@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "matrix_io.h"
+#include "data_args.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char message[SOURCE_MESSAGE] = "";
