@@ -208,6 +208,7 @@ static int run_model(program *p, const identify_values *v) {
   STEP(read_model(p));
   const blica_model *m = p->model;
   ASK(p, blica_identify(p->ctx, m, &id));
+  if (m->freed) say_note("items count in all segments here, also where the fit set them free: the rank may be lower");
   return report(p, v, m->n, m->k, m->u, blica_ordinal_items(m->coding), id);
 }
 

@@ -127,6 +127,8 @@ typedef struct {
   double change_beyond_p;
   int replicates; /* sets of replicate weights, which take the place of draws and give all errors; 0: none */
   int64_t strata; /* of the segments of the data together; 0: they name none */
+  int freed; /* pairs of an item and a segment that the fit set free, but for items that are free in all segments; what
+                they have of their own has no errors */
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */

@@ -396,6 +396,17 @@ static blica_status take_blocks(blica_ctx *ctx, int64_t given, bl_rows *rows, bl
   return a->block_length > 1 && !rows->unit_first ? bl_rows_block(ctx, rows, a->block_length) : BLICA_OK;
 }
 
+/* Pairs of an item and a segment that are free, of items that are common in some. */
+static int count_freed(const blica_model *m) {
+  int count = 0;
+  for (int i = 0; i < m->n; i++) {
+    int own = 0;
+    for (int s = 0; s < m->u; s++) own += bl_freed(m, i, s) > 0;
+    count += own < m->u ? own : 0;
+  }
+  return count;
+}
+
 blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_assess_options *given, blica_assessment **out) {
   BL_NEED_OUT(ctx, out, model, data, given);
@@ -423,6 +434,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   a->level = options->level, a->replicates = rows->replicates;
   a->segments_found = data->segments_found || noted(model);
   for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
+  a->freed = count_freed(model);
   if (rows->cluster) a->clusters = rows->unit_of[rows->u];
   for (int s = 0; rows->stratum && s < model->u; s++) a->strata += bl_strata(rows, s);
   if (options->block_length > 1 && !rows->unit_first) TRY(bl_rows_block(ctx, rows, options->block_length));

@@ -15,8 +15,8 @@ static const double ABOVE_CHANCE = 0.8, LITTLE = 0.5;  /* (MCS - chance) / (1 - 
 static const double CLOSE = 0.05, ADEQUATE = 0.089;    /* RMSEA2; Maydeu-Olivares and Joe (2014) */
 static const double SMALL = 0.05, LARGE = 0.1;         /* SRMR less sampling noise */
 static const double SHIFTED = 0.1, SHIFTED_ONE = 0.25; /* of all thresholds, less sampling noise, and of one */
-enum { CLUSTERS_LEAST = 30 };
-static const double DRAWS_LEAST = 15; /* independent draws of the sources in a segment */
+enum { CLUSTERS_LEAST = 30, MUCH_FREED = 10 };         /* more than this part of all pairs of an item and a segment */
+static const double DRAWS_LEAST = 15;                  /* independent draws of the sources in a segment */
 
 const char *blica_answer_name(blica_answer answer) {
   static const char *const names[] = {"yes", "weak", "no", "unknown"};
@@ -140,7 +140,7 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
 
 /* Answers whether the model fits. */
 static void answer_fit(blica_assessment *a) {
-  char numbers[160], more[240] = "", p[24];
+  char numbers[160], apart[120] = "", more[240] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
     snprintf(numbers + at, sizeof numbers - at,
@@ -148,9 +148,13 @@ static void answer_fit(blica_assessment *a) {
              (long long)a->df, p_text(a->m2_p, p), a->rmsea2, a->rmsea2_low, a->rmsea2_high);
   const bool tested = isfinite(a->m2);
   const bool pairs = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && !(a->srmr_unbiased > SMALL);
-  const bool close = pairs && !shifted(a);
+  const bool much = MUCH_FREED * a->freed > a->n * a->u, close = pairs && !shifted(a) && !much;
   const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && !(a->srmr_unbiased > LARGE);
   advice(a, pairs, more, sizeof more);
+  if (a->freed > 0)
+    snprintf(apart, sizeof apart, " %d pair%s of an item and a segment %s free, without errors of %s own%s.", a->freed,
+             a->freed == 1 ? "" : "s", a->freed == 1 ? "is" : "are", a->freed == 1 ? "its" : "their",
+             much ? "; with so many anything fits" : "");
   if (isnan(a->distance))
     SAY(a, BLICA_FIT, BLICA_UNKNOWN,
         "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);
@@ -177,11 +181,11 @@ static void answer_fit(blica_assessment *a) {
         close      ? BLICA_YES
         : adequate ? BLICA_WEAK
                    : BLICA_NO,
-        "Fit: %s; %s.%s",
+        "Fit: %s; %s.%s%s",
         close      ? "close"
         : adequate ? "adequate, not close"
                    : "poor",
-        numbers, more);
+        numbers, apart, more);
 }
 
 /* Why nothing can be said of the axes, or NULL. */
