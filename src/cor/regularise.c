@@ -17,7 +17,7 @@
 
 #include "cor/cor.h"
 #include "num/linear/blas.h"
-#include "num/linear/lanczos.h"
+#include "num/linear/symmetric.h"
 
 enum { FAILED = 1, OUT_OF_MEMORY };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};

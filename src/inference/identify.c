@@ -18,7 +18,7 @@
 #include "estimate/gauss/information.h"
 #include "inference/identify.h"
 #include "num/linear/blas.h"
-#include "num/linear/lanczos.h"
+#include "num/linear/symmetric.h"
 
 static const double ZERO = 1e-11; /* relative eigenvalues below it are zero */
 static const double MOVES = 1e-6; /* singular values above it move a column */

@@ -173,12 +173,6 @@ blica_status bl_blocks_retune(blica_ctx *ctx, bl_blocks *blocks, int k, const do
 
 /* ---- PAIRWISE ---- */
 
-/* Lower triangle to the upper. */
-static void mirror(int n, double *x) {
-  for (int j = 0; j < n; j++)
-    for (int i = j + 1; i < n; i++) x[j + (size_t)i * (size_t)n] = x[i + (size_t)j * (size_t)n];
-}
-
 /* omega [m,m] of the block's items, 0 on the diagonal. */
 static void fill_omega(const blica_cor *cor, const bl_block *b, int s, double *omega) {
   const size_t m = (size_t)b->n;
@@ -220,20 +214,16 @@ static void set_correlations(const bl_point *at, pairwise_parts *p) {
     for (int j = 0; j < k; j++) p->bb[i + (size_t)j * n] = p->d[i] * at->a[i + (size_t)j * n] * sqrt(p->b[j]);
   }
   bl_dsyrk('L', 'N', n, k, 1, p->bb, n, 0, p->r, n);
-  mirror(n, p->r);
+  bl_mirror(n, p->r);
 }
 
 /* L = T^-1 and E = T - C - D; returns log det T + tr((C + D) L), NaN when T is not positive definite. */
 static double set_inverse(const bl_point *at, pairwise_parts *p) {
   const int n = at->n;
   const size_t nn = (size_t)n * (size_t)n;
-  double value = 0;
   for (size_t i = 0; i < nn; i++) p->l[i] = p->omega[i] * p->r[i], p->e[i] = p->l[i] - p->omega[i] * p->c[i];
   for (int i = 0; i < n; i++) p->l[(size_t)i * (size_t)(n + 1)] = 1 + at->noise[i];
-  if (bl_dpotrf('L', n, p->l, n) != 0) return NAN;
-  for (int i = 0; i < n; i++) value += 2 * log(p->l[(size_t)i * (size_t)(n + 1)]);
-  if (bl_dpotri('L', n, p->l, n) != 0) return NAN;
-  mirror(n, p->l);
+  double value = bl_invert(n, p->l);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < n; i++) {
       const size_t entry = (size_t)i + (size_t)j * (size_t)n;

@@ -53,10 +53,7 @@ static bool set_inverse(const bl_point *at, parts *p) {
   for (int i = 0; i < n; i++) p->q[(size_t)i * (size_t)(n + 1)] = p->own[i];
   memcpy(p->l, p->q, (size_t)n * (size_t)n * sizeof *p->l);
   for (int i = 0; i < n; i++) p->l[(size_t)i * (size_t)(n + 1)] += at->noise[i];
-  if (bl_dpotrf('L', n, p->l, n) != 0 || bl_dpotri('L', n, p->l, n) != 0) return false;
-  for (size_t j = 0; j < (size_t)n; j++)
-    for (size_t i = 0; i < j; i++) p->l[i + j * (size_t)n] = p->l[j + i * (size_t)n];
-  return true;
+  return !isnan(bl_invert(n, p->l));
 }
 
 /* The products. */

@@ -35,14 +35,8 @@ static void set_capacitance(int n, int k, const V *b, const V *f, V *l) {
   for (int j = 0; j < k; j++) l[(size_t)j * (size_t)(k + 1)] += 1;
 }
 static V invert(int k, V *l, V *w) {
-  V log_det = 0;
   memcpy(w, l, (size_t)k * (size_t)k * sizeof *w);
-  if (bl_dpotrf('L', k, w, k) != 0) return NAN;
-  for (int j = 0; j < k; j++) log_det += 2 * log(w[(size_t)j * (size_t)(k + 1)]);
-  if (bl_dpotri('L', k, w, k) != 0) return NAN;
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < j; i++) w[i + (size_t)j * (size_t)k] = w[j + (size_t)i * (size_t)k];
-  return log_det;
+  return bl_invert(k, w);
 }
 static void product(CORRELATIONS c, int n, int k, const V *x, V *y, V *rest) {
   (void)n;

@@ -85,8 +85,7 @@ static void prepare_segment(int64_t s, int thread, void *user) {
   memcpy(inverse, among, kk * sizeof *inverse);
   factor(k, p->criterion->precision_variance, inverse, work);
   bl_dpotri('L', k, inverse, k);
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < j; i++) inverse[i + (size_t)j * (size_t)k] = inverse[j + (size_t)i * (size_t)k];
+  bl_mirror(k, inverse);
 }
 
 /* D += the information of one segment about row i of A: J' q J, J = d (I - B_i B_i') diag(root) what B_i answers. b, y
@@ -124,10 +123,8 @@ static void prepare_rows(int64_t chunk, int thread, void *user) {
   }
   for (int i = first; i < last; i++) {
     double *own = p->rows + kk * (size_t)i;
-    for (int r = 0; r < k; r++) {
-      own[(size_t)r * (size_t)(k + 1)] += p->criterion->precision_mixing;
-      for (int c = 0; c < r; c++) own[c + (size_t)r * (size_t)k] = own[r + (size_t)c * (size_t)k];
-    }
+    for (int r = 0; r < k; r++) own[(size_t)r * (size_t)(k + 1)] += p->criterion->precision_mixing;
+    bl_mirror(k, own);
   }
 }
 

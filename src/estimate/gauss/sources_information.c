@@ -72,10 +72,7 @@ static bool invert_capacitance(const bl_point *at, const double *root, double *w
     bl_dsyrk('L', 'N', k, rows, 1, work, k, 1, w, k);
   }
   for (int j = 0; j < k; j++) w[(size_t)j * (size_t)(k + 1)] += 1;
-  if (bl_dpotrf('L', k, w, k) != 0 || bl_dpotri('L', k, w, k) != 0) return false;
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < j; i++) w[i + (size_t)j * (size_t)k] = w[j + (size_t)i * (size_t)k];
-  return true;
+  return !isnan(bl_invert(k, w));
 }
 
 /* What item `row` of those taken together adds beside X1 and X2. */

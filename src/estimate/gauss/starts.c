@@ -11,10 +11,10 @@
 #include "estimate/gauss/rounds.h"
 #include "num/linear/blas.h"
 #include "num/linear/jointdiag.h"
-#include "num/linear/lanczos.h"
+#include "num/linear/symmetric.h"
 #include "num/rng.h"
 
-enum { MAX_SWEEPS = 100, LANCZOS_FROM = 300 };
+enum { MAX_SWEEPS = 100 };
 /* Relative tolerance of joint diagonalisation in large problems: the fit improves on its result, and sweeps are as
  * costly as the fit. */
 static const double DIAGONAL = 0.02;
@@ -149,7 +149,7 @@ static blica_status leading_space(blica_ctx *ctx, const bl_starts *d, const doub
   double total = 0, leading = 0;
   TRY(bl_alloc(ctx, (size_t)n, &values));
   for (int s = 0; s < d->layout.u; s++) total += weight[s];
-  if (n > LANCZOS_FROM && k <= n / 8)
+  if (n > BL_LANCZOS_FROM && k <= n / 8)
     TRY(leading_packed(ctx, d, weight, total, basis, values));
   else
     TRY(leading_full(ctx, d, weight, total, basis, values));

@@ -6,6 +6,7 @@
 #ifndef BL_BLAS_H
 #define BL_BLAS_H
 
+#include <math.h>
 #include <stddef.h>
 
 enum { BL_BLAS_NO_MEMORY = -1010 }; /* what a function of LAPACK returns when it has no workspace; errno is ENOMEM */
@@ -111,6 +112,21 @@ static inline int bl_dpotri(char uplo, int n, double *a, int lda) {
   int info = 0;
   dpotri_(&uplo, &n, a, &lda, &info, 1);
   return info;
+}
+/* Copies the lower triangle of a matrix [n,n] to the upper. */
+static inline void bl_mirror(int n, double *a) {
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < j; i++) a[i + (size_t)j * (size_t)n] = a[j + (size_t)i * (size_t)n];
+}
+/* a [n,n] <- the inverse of the symmetric matrix whose lower triangle it holds. Returns the log of its determinant; NaN
+ * where it is not positive definite. */
+static inline double bl_invert(int n, double *a) {
+  double log_det = 0;
+  if (bl_dpotrf('L', n, a, n) != 0) return NAN;
+  for (int j = 0; j < n; j++) log_det += 2 * log(a[(size_t)j * (size_t)(n + 1)]);
+  if (bl_dpotri('L', n, a, n) != 0) return NAN;
+  bl_mirror(n, a);
+  return log_det;
 }
 static inline int bl_dpotrs(char uplo, int n, int nrhs, const double *a, int lda, double *b, int ldb) {
   int info = 0;

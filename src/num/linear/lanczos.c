@@ -9,7 +9,7 @@
  * give the odds: of missing the end by a share e of the spread after m steps they fall as exp(-m sqrt(e)). An invariant
  * subspace (beta = 0) is left by a new random vector, so repeated eigenvalues are found too. Checked against LAPACK in
  * tests/unit/num/test_symmetric.c. */
-#include "num/linear/lanczos.h"
+#include "num/linear/symmetric.h"
 
 #include <float.h>
 #include <math.h>

@@ -11,7 +11,7 @@
 
 #include "assert_compare.h"
 #include "num/linear/blas.h"
-#include "num/linear/lanczos.h"
+#include "num/linear/symmetric.h"
 #include "numbers.h"
 
 static double *unpacked(const bl_symmetric *m) {
