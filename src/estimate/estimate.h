@@ -77,6 +77,9 @@ blica_status bl_free_check(blica_ctx *ctx, const blica_model *model, const blica
 /* A copy of the counts in which items with a row of A of their own are missing in that segment. */
 blica_status bl_free_mask(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed,
                           blica_counts **out);
+/* Finds the scales of ordinal items (cor/correlate.h) anew without the segments where the item is free. */
+blica_status bl_free_scales(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, const uint8_t *freed,
+                            blica_cor *cor);
 /* Sets what the freed items of a model have of their own: rows of A, from the correlations with items that have none,
  * and cuts, from the thresholds. cor are the correlations of all items. */
 blica_status bl_free_estimate(blica_ctx *ctx, const blica_cor *cor, blica_model *model);

@@ -208,6 +208,7 @@ static blica_status prepare_freed(blica_ctx *ctx, const blica_model *model, fit_
   if (!p->freed) return BLICA_OK;
   if (!p->counts) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option free needs data or counts, not only correlations");
   MUST(bl_free_check(ctx, model, p->counts, p->freed));
+  if (bl_coding_ordinal(model->coding)) p->cor = NULL; /* its scales take the freed cuts for common */
   if (!memchr(p->freed, BLICA_FREED_ROW, (size_t)model->n * (size_t)model->u)) return BLICA_OK;
   MUST(bl_correlate(ctx, p->counts, false, &st->whole));
   MUST(bl_free_mask(ctx, model, p->counts, p->freed, &st->masked));
@@ -236,6 +237,7 @@ static blica_status prepare_tables(blica_ctx *ctx, const blica_input *input, con
     status = bl_correlate(ctx, p->counts, false, &st->cor);
     if (st->masked) bl_warn_release(ctx);
     TRY(status);
+    if (p->freed && st->cor->log_scale) TRY(bl_free_scales(ctx, model, p->counts, p->freed, st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

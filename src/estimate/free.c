@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cor/cor.h"
+#include "cor/correlate.h"
 #include "data/coding.h"
 #include "estimate/estimate.h"
 #include "estimate/gauss/gauss.h"
@@ -173,6 +174,20 @@ blica_status bl_free_mask(blica_ctx *ctx, const blica_model *m, const blica_coun
   }
   *out = bl_take(&c);
   return BLICA_OK;
+}
+
+blica_status bl_free_scales(blica_ctx *ctx, const blica_model *m, const blica_counts *counts, const uint8_t *freed,
+                            blica_cor *cor) {
+  const size_t size = (size_t)counts->n * (size_t)counts->u, bytes = size * sizeof(double);
+  BL_OWNED double *margins = NULL;
+  blica_counts left = *counts;
+  MUST(bl_alloc(ctx, bl_mul(2, size), &margins));
+  left.ones = memcpy(margins, counts->ones, bytes), left.present = memcpy(margins + size, counts->present, bytes);
+  for (int s = 0; s < m->u; s++)
+    for (int i = 0; i < m->n; i++)
+      for (int p = bl_plane(m->coding, i); freed[i + m->n * s] && p < bl_plane(m->coding, i + 1); p++)
+        left.ones[p + left.n * s] = left.present[p + left.n * s] = 0;
+  return bl_find_item_scales(ctx, &left, cor);
 }
 
 /* ---- what is their own ---- */
