@@ -5,7 +5,9 @@ Usage: /usr/bin/python3 bench/surveys.py [SETS]       writes the table to stdout
 
 Six items, two sources, ten segments. Rows come in clusters of five that share the part ICC of the variance of sources and
 noise; weights are lognormal, independent of the answers, with coefficient of variation CV. In the last design 40 units, each
-with people in all segments, share the part ICC, and jackknife replicate weights (JK1) leave them out in turn. Columns: coverage
+with people in all segments, share the part ICC, and jackknife replicate weights (JK1) leave them out in turn. In the design with
+strata each has two clusters in every segment, and what is shared in a stratum, half of the variance, is the same in all segments
+and would be so in another sample; p with the strata given and without, clusters given in both. Columns: coverage
 of 95 % intervals of the loadings with a bootstrap of 60 (of replicates: by these), of asymptotic errors alone, and of those
 without the clusters; and the share of sets with p <= .05 in the test of changing variances, with the clusters given and without.
 Sets with equal variances have no columns to cover: they show the size of the test."""
@@ -22,17 +24,20 @@ DESIGNS = [(500, 0.0, 0.0, 1.0), (500, 0.5, 0.0, 1.0), (2000, 0.5, 0.0, 1.0), (5
            (500, 0.0, 1.0, 0.0), (500, 0.5, 1.0, 0.0)]  # rows of a segment, ICC, CV, range of log v
 
 
-def draw(rng, rows, icc, change, units=None):
-    """units: as many in all segments, in place of clusters of five."""
+def draw(rng, rows, icc, change, units=None, between=0.0):
+    """units: as many in all segments, in place of clusters of five. between: the part that two clusters of a stratum share."""
     mixing, cut = rng.standard_normal((N_ITEMS, SOURCES)), rng.normal(0, 0.4, N_ITEMS)
     log_v = change * rng.uniform(-1, 1, (SEGMENTS, SOURCES))
     shared = rng.standard_normal((units or 0, SOURCES + N_ITEMS))
+    stratum = rng.standard_normal((rows // SIZE // 2, SOURCES + N_ITEMS)) if between else None
     x, segment, cluster = [], [], []
     for s in range(SEGMENTS):
         groups = units or rows // SIZE
         of = np.repeat(np.arange(groups), rows // groups + 1)[:rows] if units else np.repeat(np.arange(groups), SIZE)
         common = shared if units else rng.standard_normal((groups, SOURCES + N_ITEMS))
-        own = np.sqrt(icc) * common[of] + np.sqrt(1 - icc) * rng.standard_normal((rows, SOURCES + N_ITEMS))
+        own = np.sqrt(icc) * common[of] + np.sqrt(1 - icc - between) * rng.standard_normal((rows, SOURCES + N_ITEMS))
+        if between:
+            own += np.sqrt(between) * stratum[of // 2]
         z, e = own[:, :SOURCES], own[:, SOURCES:]
         x.append((np.sqrt(LINK) * (z * np.exp((log_v[s] - log_v.mean(0)) / 2)) @ mixing.T + e - cut > 0).astype(int))
         segment += [s] * rows
@@ -69,6 +74,14 @@ def by_replicates(seed, rows, icc):
     return covered(model, found, mixing), covered(model, blica.assess(model, x, segment, bootstrap=60, threads=1), mixing)
 
 
+def by_strata(seed, rows, icc, between):
+    """Whether the test of change rejects equal variances, with the strata given and without."""
+    _, x, segment, cluster = draw(np.random.default_rng(seed), rows, icc, 0.0, between=between)
+    model = blica.fit(x, segment, sources=SOURCES, threads=1)
+    return [blica.assess(model, x, segment, bootstrap=0, cluster=cluster, strata=strata, threads=1).change_p <= 0.05
+            for strata in (cluster // 2, None)]
+
+
 def main():
     warnings.simplefilter("ignore")
     sets = int(sys.argv[1]) if len(sys.argv) > 1 else 100
@@ -79,6 +92,8 @@ def main():
         r = np.array([one_set(500 + i, rows, icc, cv, change) for i in range(sets)]).mean(0)
         coverage = f"{r[0]:.3f} | {r[1]:.3f} | {r[2]:.3f}" if change else "- | - | -"
         print(f"| {rows} | {icc:g} | {cv:g} | {'change' if change else 'equal'} | {coverage} | {r[3]:.3f}, {r[4]:.3f} |", flush=True)
+    r = np.array([by_strata(500 + i, 500, 0.2, 0.5) for i in range(sets)]).mean(0)
+    print(f"| 500, 50 strata | 0.2 | 0 | equal | - | - | - | {r[0]:.3f}, {r[1]:.3f} |", flush=True)
     r = np.array([by_replicates(500 + i, 500, 0.1) for i in range(sets)]).mean(0)
     print(f"| 500, 40 units, JK1 | 0.1 | 0 | change | {r[0]:.3f} by replicates | - | {r[1]:.3f} with a bootstrap of rows | - |", flush=True)
 

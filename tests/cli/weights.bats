@@ -235,6 +235,31 @@ P
   fi
 }
 
+@test "Ctrl-C during replicates ends the program with 130, and nothing is written" {
+  cd "$BATS_TEST_TMPDIR"
+  # errors of some of the replicates are none: they are not kept as draws of the bootstrap are
+  "$BLICA" simulate --variables 40 --sources 8 --segments 20 --samples 100 --out s --quiet
+  awk 'NR == 1 { printf "%s,w", $0; for (r = 0; r < 200; r++) printf ",rep%d", r; print ""; next }
+    { printf "%s,1", $0; for (r = 0; r < 200; r++) printf ",%d", ((NR + r) % 7 > 2); print "" }' s/data.csv > r.csv
+  run_code 0 fit r.csv --weights w --columns x1:x40 --sources 8 --out m.json
+  /usr/bin/python3 - "$BLICA" "$(patience)" <<'P'
+import os, pty, re, signal, subprocess, sys, time
+master, slave = pty.openpty()
+command = [sys.argv[1], "assess", "m.json", "r.csv", "--columns", "x1:x40", "--weights", "w", "--replicate-weights", "rep0:rep199",
+           "--replicate-method", "1", "--out", "a.json"]
+process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave)
+os.close(slave)
+shown, end = "", time.monotonic() + float(sys.argv[2])
+while not re.search(r"replicate, \d+ %", shown):
+    assert time.monotonic() < end, shown
+    shown += os.read(master, 4096).decode()
+process.send_signal(signal.SIGINT)
+said = process.communicate()[0].decode()
+assert process.returncode == 130 and said == "", (process.returncode, said)
+P
+  only_files m.json r.csv s
+}
+
 @test "bad replicate weights are refused, and nothing is written" {
   cd "$BATS_FILE_TMPDIR"
   run_code 0 fit d/data.csv --sources 2 --out m.json
