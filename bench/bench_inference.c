@@ -138,8 +138,8 @@ static blica_model *fit(const design *d, const blica_data *data) {
 /* Sums over sets. */
 typedef struct {
   double loadings, in[3], far, se[3], squares, expected[2], actual; /* larger of both errors, asymptotic, bootstrap */
-  double *p[5]; /* M2, margins, change, of the first source, of the others */
-  int sets, tested[5];
+  double *p[6]; /* M2, margins, change, of the first source, of the others, of tails */
+  int sets, tested[6];
   int answers[BLICA_QUESTIONS][4];
 } result;
 
@@ -173,6 +173,7 @@ static void one_set(const design *d, uint64_t seed, int draws, result *r) {
   must(blica_assess(ctx, m, data, &o, &a));
   const double p[3] = {a->m2_p, a->margin_p, a->change_p};
   if (m->k == truth->k) add_loadings(a, m, truth, r);
+  if (!isnan(a->tails_p)) r->p[5][r->tested[5]++] = a->tails_p;
   for (int t = 0; t < 3; t++)
     if (!isnan(p[t])) r->p[t][r->tested[t]++] = p[t];
   for (int question = 0; question < BLICA_QUESTIONS; question++) r->answers[question][a->answer[question]]++;
@@ -206,6 +207,7 @@ static void print(const result *r, int draws) {
   if (draws) printf("; bootstrap %.3f", r->in[2] / r->loadings);
   print_p("M2", r->p[0], r->tested[0]), print_p("margins", r->p[1], r->tested[1]);
   print_p("change", r->p[2], r->tested[2]);
+  print_p("tails", r->p[5], r->tested[5]);
   print_p("of the first source", r->p[3], r->tested[3]), print_p("of others", r->p[4], r->tested[4]);
   for (int q = 0; q < BLICA_QUESTIONS; q++)
     printf("%s%s %d/%d/%d/%d", q ? " " : "; ", blica_question_name(q), r->answers[q][0], r->answers[q][1],
@@ -215,10 +217,10 @@ static void print(const result *r, int draws) {
 
 static void study(const design *d, int sets, uint64_t seed, int draws) {
   result r = {0};
-  for (int t = 0; t < 5; t++) r.p[t] = malloc(sizeof(double) * (size_t)sets * (t == 4 ? 64 : 1));
+  for (int t = 0; t < 6; t++) r.p[t] = malloc(sizeof(double) * (size_t)sets * (t == 4 ? 64 : 1));
   for (int i = 0; i < sets; i++) one_set(d, seed + (uint64_t)i, draws, &r);
   print(&r, draws);
-  for (int t = 0; t < 5; t++) free(r.p[t]);
+  for (int t = 0; t < 6; t++) free(r.p[t]);
 }
 
 /* How often each criterion finds the number of sources. */

@@ -89,7 +89,7 @@ static void read_numbers(const json_t *r, blica_assessment *a) {
   a->draws_per_segment = field(change, "draws_per_segment"), a->change_beyond_p = field(change, "beyond_means_p");
   a->srmr = field(r, "srmr"), a->srmr_unbiased = field(r, "srmr_unbiased");
   a->srmr_low = number(json_array_get(srmr, 0)), a->srmr_high = number(json_array_get(srmr, 1));
-  a->m2 = field(r, "m2"), a->m2_p = field(r, "m2_p"), a->rmsea2 = field(r, "rmsea2");
+  a->m2 = field(r, "m2"), a->m2_p = field(r, "m2_p"), a->tails_p = field(r, "tails_p"), a->rmsea2 = field(r, "rmsea2");
   a->rmsea2_low = number(json_array_get(rmsea2, 0)), a->rmsea2_high = number(json_array_get(rmsea2, 1));
   a->df = json_integer_value(json_object_get(r, "df"));
   a->draws = (int)json_integer_value(json_object_get(r, "draws"));

@@ -77,15 +77,16 @@ static json_t *record(const blica_model *m, const blica_assessment *a, const bli
   }
   const bool margins = a->margin_item >= 0;
   return json_members(
-      "expected_mcs:n columns:o change:o srmr:n rmsea2:n rmsea2_interval:o m2:n df:w m2_p:n verdict:o sentences:o "
+      "expected_mcs:n columns:o change:o srmr:n rmsea2:n rmsea2_interval:o m2:n df:w m2_p:n tails_p:n verdict:o "
+      "sentences:o "
       "segments_found:b distance:n refit_mcs:n refit_gain:n chance_mcs:n srmr_unbiased:n srmr_interval:o rows:o "
       "margins:o mixing:o variances:o means_se_bootstrap:o thresholds_se:o means_se:o cuts_se:o items:o segments:o "
       "level:n draws:i draws_planned:i seed:w",
       a->expected_mcs, columns_record(a),
       json_members("p:n beyond_means_p:n lag:n lag_z:n decay:n inflation:n draws_per_segment:n", a->change_p,
                    a->change_beyond_p, a->lag, a->lag_z, a->decay, a->inflation, a->draws_per_segment),
-      a->srmr, a->rmsea2, json_numbers((double[]){a->rmsea2_low, a->rmsea2_high}, 2), a->m2, a->df, a->m2_p, verdict,
-      sentences, a->segments_found, a->distance, a->refit_mcs, a->refit_gain, a->chance_mcs, a->srmr_unbiased,
+      a->srmr, a->rmsea2, json_numbers((double[]){a->rmsea2_low, a->rmsea2_high}, 2), a->m2, a->df, a->m2_p, a->tails_p,
+      verdict, sentences, a->segments_found, a->distance, a->refit_mcs, a->refit_gain, a->chance_mcs, a->srmr_unbiased,
       json_numbers((double[]){a->srmr_low, a->srmr_high}, 2),
       json_members("number:n block_length:w clusters:w strata:w replicates:i", a->rows, a->block_length, a->clusters,
                    a->strata, a->replicates),

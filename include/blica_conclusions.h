@@ -102,7 +102,7 @@ typedef struct {
   double *item_srmr;                      /* [n] root mean square of the residual correlations of an item */
   int64_t surplus, rank, rank_parameters; /* what the design can identify */
   blica_answer answer[BLICA_QUESTIONS];   /* can the design determine the sources, do the data show change, does the */
-  char verdict[BLICA_QUESTIONS][400];     /* model fit, are the axes determined; and a sentence for each */
+  char verdict[BLICA_QUESTIONS][700];     /* model fit, are the axes determined; and a sentence for each */
   int planes;                             /* n, or the planes of the model's coding */
   double *mean_se;                        /* [k,u] of the sources' means; the larger of both, as above */
   double *cut_se;                         /* [planes] of the items' cuts; asymptotic */
@@ -129,6 +129,7 @@ typedef struct {
   int64_t strata; /* of the segments of the data together; 0: they name none */
   int freed; /* pairs of an item and a segment that the fit set free, but for items that are free in all segments; what
                 they have of their own has no errors */
+  double tails_p; /* of sources with no heavier tails than the normal distribution; NaN without four items */
 } blica_assessment;
 BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
 BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */

@@ -125,6 +125,7 @@ class Assessment:
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
     seed : of the draws
     change_beyond_p : p of no change but what follows the means of the sources, as it does where sources are not normal
+    tails_p : p of sources with no heavier tails than the normal distribution; nan without four items
     replicates : sets of replicate weights, which take the place of the bootstrap's draws and give all errors
     """
 
@@ -180,6 +181,7 @@ class Assessment:
     draws_planned: int
     refit_gain: float
     change_beyond_p: float
+    tails_p: float
     replicates: int = 0
     strata: int = 0
 
@@ -240,7 +242,7 @@ def _record(a: Assessment) -> dict:
             ("p", a.change_p), ("beyond_means_p", a.change_beyond_p), ("lag", a.lag), ("lag_z", a.lag_z), ("decay", a.decay),
             ("inflation", a.inflation), ("draws_per_segment", a.draws_per_segment))},
         "srmr": a.srmr, "rmsea2": a.rmsea2, "rmsea2_interval": a.rmsea2_interval, "m2": a.m2, "df": a.df, "m2_p": a.m2_p,
-        "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain,
+        "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "refit_gain": a.refit_gain, "tails_p": a.tails_p,
         "chance_mcs": a.chance_mcs,
         "srmr_unbiased": a.srmr_unbiased, "srmr_interval": a.srmr_interval,
         "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters, "strata": a.strata,
@@ -340,7 +342,7 @@ def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
         a.clusters, a.block_length, None if a.margin_item < 0 else {
             "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
             "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed, bool(a.segments_found),
-        a.draws_planned, a.refit_gain, a.change_beyond_p, a.replicates, a.strata)
+        a.draws_planned, a.refit_gain, a.change_beyond_p, a.tails_p, a.replicates, a.strata)
 
 
 class ItemTest(NamedTuple):

@@ -57,7 +57,7 @@ assess_rows <- function(ctx, model, data, options) {
   names(a$optimum) <- c("distance", "refit_mcs", "refit_gain")
   names(a$rows) <- c("lag", "inflation", "draws_per_segment", "lag_z", "decay", "number", "clusters", "block_length", "replicates",
                      "strata")
-  names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high", "srmr_unbiased", "srmr_low", "srmr_high")
+  names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high", "srmr_unbiased", "srmr_low", "srmr_high", "tails_p")
   if (!is.null(a$margins)) a$margins <- data.frame(p = a$margins[1], size = a$margins[2], item = model$variables[a$margins[4]],
                                                    segment = model$segments[a$margins[5]], shift = a$margins[3])
   names(a$segment_srmr) <- names(a$segment_m2) <- model$segments

@@ -78,7 +78,7 @@ write_assessment <- function(path, a) {
     level = number(a$level), expected_mcs = number(a$expected_mcs), chance_mcs = number(a$chance_mcs), draws = number(a$draws), segments_found = tolower(a$segments_found),
     distance = number(a$optimum[["distance"]]), refit_mcs = number(a$optimum[["refit_mcs"]]),
     refit_gain = number(a$optimum[["refit_gain"]]),
-    fields(a$fit, c("srmr", "srmr_unbiased", "m2", "df", "m2_p", "rmsea2")),
+    fields(a$fit, c("srmr", "srmr_unbiased", "m2", "df", "m2_p", "rmsea2", "tails_p")),
     srmr_interval = numbers(a$fit[c("srmr_low", "srmr_high")]), rmsea2_interval = numbers(a$fit[c("rmsea2_low", "rmsea2_high")]),
     change = object(p = number(a$change_p), beyond_means_p = number(a$change_beyond_p), fields(a$rows, c("lag", "lag_z", "decay", "inflation", "draws_per_segment"))),
     rows = object(fields(a$rows, c("number", "clusters", "strata", "block_length", "replicates"))), margins = margins,

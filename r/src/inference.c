@@ -123,8 +123,9 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   const double optimum[] = {a->distance, a->refit_mcs, a->refit_gain};
   const double rows[] = {a->lag,  a->inflation,        a->draws_per_segment,    a->lag_z,      a->decay,
                          a->rows, (double)a->clusters, (double)a->block_length, a->replicates, (double)a->strata};
-  const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
-                        a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased, a->srmr_low, a->srmr_high};
+  const double fit[] = {a->srmr,     a->m2,         (double)a->df,  a->m2_p,
+                        a->rmsea2,   a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased,
+                        a->srmr_low, a->srmr_high,  a->tails_p};
   const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};
   list_builder b = list_begin(27 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
@@ -140,7 +141,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "change_p", Rf_ScalarReal(a->change_p));
   list_add(&b, "change_beyond_p", Rf_ScalarReal(a->change_beyond_p));
   list_add(&b, "source_change_p", r_doubles(a->source_change_p, a->k));
-  list_add(&b, "fit", r_doubles(fit, 10));
+  list_add(&b, "fit", r_doubles(fit, 11));
   list_add(&b, "segment_srmr", r_doubles(a->segment_srmr, a->u));
   list_add(&b, "segment_m2", r_doubles(a->segment_m2, a->u));
   list_add(&b, "item_srmr", r_doubles(a->item_srmr, a->n));

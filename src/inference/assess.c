@@ -68,7 +68,7 @@ static blica_status create_assessment(blica_ctx *ctx, const blica_model *m, int 
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
   a->distance = a->refit_mcs = a->refit_gain = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
   a->margin_p = a->margin_size = a->margin_shift = NAN, a->margin_item = a->margin_segment = -1;
-  a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = a->change_beyond_p = NAN;
+  a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = a->change_beyond_p = a->tails_p = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
   TRY(nans(ctx, a, n * k, &a->mixing_se));
@@ -325,6 +325,7 @@ static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const b
   a->m2 = pairs.m2, a->df = pairs.df, a->m2_p = pairs.p;
   a->rmsea2 = pairs.rmsea2, a->rmsea2_low = pairs.rmsea2_low, a->rmsea2_high = pairs.rmsea2_high;
   a->srmr_unbiased = pairs.size, a->srmr_low = pairs.size_low, a->srmr_high = pairs.size_high;
+  if (a->distance <= bl_verdict_distance) TRY(bl_tails_test(ctx, m, rows, counts, &a->tails_p));
   for (int p = 0; p < m->planes; p++) cuts = cuts || m->cuts[p] != 0;
   if (cuts && m->u > 1) TRY(margin_statistics(ctx, m, rows, counts, a));
 done:

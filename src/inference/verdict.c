@@ -123,7 +123,23 @@ static bool shifted(const blica_assessment *a) {
   return a->margin_p <= STRONG && (a->margin_size > SHIFTED || fabs(a->margin_shift) > SHIFTED_ONE);
 }
 
-/* Says what to try: names the item with the largest residuals, and the threshold that is furthest off. */
+static bool heavy_tails(const blica_assessment *a) {
+  return a->tails_p <= STRONG;
+}
+
+static bool much_freed(const blica_assessment *a) {
+  return MUCH_FREED * a->freed > a->n * a->u;
+}
+
+/* Whether pairs and margins are close to the model. */
+static bool close_fit(const blica_assessment *a, bool *pairs) {
+  *pairs = !isnan(a->srmr) && (!isfinite(a->m2) || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) &&
+           !(a->srmr_unbiased > SMALL);
+  return *pairs && !shifted(a) && !much_freed(a);
+}
+
+/* Says what to try: names the item with the largest residuals, the threshold that is furthest off, and what heavy
+ * tails do. */
 static void advice(const blica_assessment *a, bool close, char *text, size_t size) {
   int worst = 0;
   size_t at = 0;
@@ -133,28 +149,33 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
   if (!close)
     at = (size_t)snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.", a->variables[worst]);
   if (a->margin_p <= STRONG && a->margin_item >= 0)
-    snprintf(text + at, size - at, " Cuts differ between segments (%s)%s, most for '%.40s' in '%.40s' (by %.2f).",
-             p_text(a->margin_p, p), shifted(a) ? "" : " by little", a->variables[a->margin_item],
-             a->segments[a->margin_segment], a->margin_shift);
+    at += (size_t)snprintf(text + at, size - at,
+                           " Cuts differ between segments (%s)%s, most for '%.40s' in '%.40s' (by %.2f).",
+                           p_text(a->margin_p, p), shifted(a) ? "" : " by little", a->variables[a->margin_item],
+                           a->segments[a->margin_segment], a->margin_shift);
+  if (heavy_tails(a))
+    snprintf(text + at, size - at,
+             " The sources have heavier tails than normal (%s): columns keep their directions, but loadings and their "
+             "intervals are of another scale.",
+             p_text(a->tails_p, p));
 }
 
 /* Answers whether the model fits. */
 static void answer_fit(blica_assessment *a) {
-  char numbers[160], apart[120] = "", more[240] = "", p[24];
+  char numbers[160], apart[120] = "", more[400] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
     snprintf(numbers + at, sizeof numbers - at,
              ", M2 %.1f on %lld degrees of freedom (%s), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
              (long long)a->df, p_text(a->m2_p, p), a->rmsea2, a->rmsea2_low, a->rmsea2_high);
-  const bool tested = isfinite(a->m2);
-  const bool pairs = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && !(a->srmr_unbiased > SMALL);
-  const bool much = MUCH_FREED * a->freed > a->n * a->u, close = pairs && !shifted(a) && !much;
-  const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && !(a->srmr_unbiased > LARGE);
+  bool pairs;
+  const bool close = close_fit(a, &pairs);
+  const bool adequate = (!isfinite(a->m2) || a->rmsea2 <= ADEQUATE) && !(a->srmr_unbiased > LARGE);
   advice(a, pairs, more, sizeof more);
   if (a->freed > 0)
     snprintf(apart, sizeof apart, " %d pair%s of an item and a segment %s free, without errors of %s own%s.", a->freed,
              a->freed == 1 ? "" : "s", a->freed == 1 ? "is" : "are", a->freed == 1 ? "its" : "their",
-             much ? "; with so many anything fits" : "");
+             much_freed(a) ? "; with so many anything fits" : "");
   if (isnan(a->distance))
     SAY(a, BLICA_FIT, BLICA_UNKNOWN,
         "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);
@@ -178,9 +199,9 @@ static void answer_fit(blica_assessment *a) {
     SAY(a, BLICA_FIT, BLICA_UNKNOWN, "Fit: no statistic of fit could be computed.");
   else
     SAY(a, BLICA_FIT,
-        close      ? BLICA_YES
-        : adequate ? BLICA_WEAK
-                   : BLICA_NO,
+        close && !heavy_tails(a) ? BLICA_YES
+        : close || adequate      ? BLICA_WEAK
+                                 : BLICA_NO,
         "Fit: %s; %s.%s%s",
         close      ? "close"
         : adequate ? "adequate, not close"
@@ -228,8 +249,8 @@ static void answer_axes(blica_assessment *a) {
         "(source z%d), expected MCS %.3f%s.",
         worst, at + 1, a->expected_mcs, chance);
   else {
-    if (answer == BLICA_YES && (a->answer[BLICA_FIT] != BLICA_YES || a->answer[BLICA_CHANGE] == BLICA_WEAK))
-      answer = BLICA_WEAK;
+    bool pairs; /* heavy tails leave directions as they are */
+    if (answer == BLICA_YES && (!close_fit(a, &pairs) || a->answer[BLICA_CHANGE] == BLICA_WEAK)) answer = BLICA_WEAK;
     SAY(a, BLICA_AXES, answer,
         "Axes: %s; the columns may be off by up to %.0f degrees (source z%d, one standard deviation), expected MCS "
         "%.3f%s.",

@@ -20,4 +20,9 @@ typedef struct {
 blica_status bl_m2_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
                         bool margins, bool fixed, bl_m2 *out, double *segment);
 
+/* tails.c: *p of sources that have no heavier tails than the normal distribution, at a model that is the optimum for
+ * the rows; NaN where no source has four items. */
+blica_status bl_tails_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                           double *p);
+
 #endif

@@ -1,6 +1,6 @@
 /* M2 by its definition, row by row and with full matrices, of correlations and of margins, with missing values and
- * levels; its size; and SRMR and residuals by plain loops. Influences of rows and what a model implies have tests of
- * their own. */
+ * levels; its size; tails of the sources; and SRMR and residuals by plain loops. Influences of rows and what a model
+ * implies have tests of their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -276,6 +276,68 @@ static void p_is_uniform_under_the_model(void **state) {
   assert_compare(small, <=, 10);
 }
 
+/* ---- tails ---- */
+
+static double tails_of(const fitted *f) {
+  double p;
+  if (bl_tails_test(ctx, f->model, f->rows, f->counts, &p) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  return p;
+}
+
+/* Six items of one source in four segments, the source normal or t with 3 degrees of freedom. */
+static level_rows draw_tails(bool heavy, int many, double missing, uint64_t seed) {
+  static const int two[6] = {2, 2, 2, 2, 2, 2}, four[6] = {4, 4, 4, 4, 4, 4};
+  level_rows y = draw_level_rows(6, 4, 4000, many ? four : two, missing, seed);
+  bl_rng rng = bl_rng_make(seed, 3);
+  for (int64_t r = 0; r < y.rows; r++) {
+    double factor = bl_rng_normal(&rng), chi = 0;
+    for (int i = 0; i < 3; i++) chi += pow(bl_rng_normal(&rng), 2);
+    if (heavy) factor /= sqrt(chi);
+    for (int i = 0; i < 6; i++) {
+      const double q = (i % 2 ? -0.8 : 0.9) * (1 + 0.3 * y.segment[r]) * factor + bl_rng_normal(&rng) - 0.1 * i;
+      if (y.x[r * 6 + i] != BLICA_MISSING) y.x[r * 6 + i] = (int8_t)((q > 0) + (many ? (q > 1) + (q > -1) : 0));
+    }
+  }
+  return y;
+}
+
+static void heavy_tails_are_seen(void **state) {
+  (void)state;
+  enum { SETS = 20 };
+  int found[2] = {0};
+  for (int i = 0; i < 2 * SETS; i++) {
+    level_rows y = draw_tails(i % 2, i % 4 > 1, i % 3 == 0 ? 0.2 : 0, 40 + (uint64_t)i);
+    fitted f = fit_rows(&y);
+    const double p = tails_of(&f);
+    found[i % 2] += p <= 0.05;
+    drop(&f), drop_level_rows(&y);
+  }
+  assert_compare(found[0], <=, 4); /* 3 in 1000 if the size is 5 % */
+  assert_compare(found[1], >=, 14);
+}
+
+/* To first order the test does not see errors of the loadings; nor which end of an item is called 1. */
+static void errors_of_loadings_do_not_count(void **state) {
+  (void)state;
+  level_rows y = draw_tails(true, 1, 0.1, 31);
+  fitted f = fit_rows(&y);
+  double z[3];
+  for (int i = 0; i < 3; i++) {
+    const double factor[3] = {1, 0.97, 1.03};
+    for (int j = 0; j < 6; j++) f.model->mixing[j] *= factor[i];
+    z[i] = -bl_phi_quantile(tails_of(&f));
+    for (int j = 0; j < 6; j++) f.model->mixing[j] /= factor[i];
+  }
+  assert_compare(z[0], >, 4);
+  near("smaller loadings", 0, z[1], z[0], 0.05), near("larger loadings", 0, z[2], z[0], 0.05);
+  drop(&f);
+  for (int64_t r = 0; r < y.rows; r++)
+    if (y.x[r * 6 + 1] != BLICA_MISSING) y.x[r * 6 + 1] = (int8_t)(3 - y.x[r * 6 + 1]);
+  f = fit_rows(&y);
+  near("reversed item", 1, -bl_phi_quantile(tails_of(&f)), z[0], 1e-3);
+  drop(&f), drop_level_rows(&y);
+}
+
 /* ---- residuals ---- */
 
 /* In segment 1 the second item is constant, and the third was never asked: their pairs do not count. */
@@ -337,9 +399,12 @@ static void residuals_and_srmr(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(m2_is_that_of_the_rows), cmocka_unit_test(fixed_parameters_take_no_degrees),
-      cmocka_unit_test(shifted_cuts_show_in_the_margins), cmocka_unit_test(p_is_uniform_under_the_model),
-      cmocka_unit_test(residuals_and_srmr)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(m2_is_that_of_the_rows),
+                                     cmocka_unit_test(fixed_parameters_take_no_degrees),
+                                     cmocka_unit_test(shifted_cuts_show_in_the_margins),
+                                     cmocka_unit_test(p_is_uniform_under_the_model),
+                                     cmocka_unit_test(heavy_tails_are_seen),
+                                     cmocka_unit_test(errors_of_loadings_do_not_count),
+                                     cmocka_unit_test(residuals_and_srmr)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
