@@ -215,8 +215,8 @@ static void take_larger(size_t count, const double *b, double *a) {
 
 /* The bootstrap, or the draws that were finished before an interrupt. Where refits move the estimate further than its
  * asymptotic distribution says, the data determine it less than the curvature at the estimate suggests: the larger
- * errors and angles are reported. Angles are those of the median refit: refits begin at one point, so that a few of
- * them end at another optimum than the fit would. Errors by replicate weights are reported as they are. */
+ * errors and angles are reported. Angles are those of the median refit: refits take as many starts as the fit
+ * needed, so that a few of them end at another optimum than it would. Errors by replicate weights are reported as they are. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   BL_OWNED bl_axes *axes = NULL;

@@ -337,6 +337,25 @@ own = json.load(open("dif.a"))["margins"]
 assert (best["item"], best["segment"]) == (own["item"], own["segment"]) and best["effect"] * own["shift"] < 0, (best, own)'
 }
 
+@test "heavy tails of the sources are named; the fit is weak, and the axes are certified" {
+  /usr/bin/python3 - >tails.csv <<'P'
+import random
+random.seed(1)
+print(",".join(f"x{i}" for i in range(10)) + ",segment")
+for s in range(8):
+    sd = random.uniform(.5, 2), random.uniform(.5, 2)
+    for _ in range(800):
+        z = [d * random.gauss(0, 1) / sum(random.gauss(0, 1) ** 2 for _ in range(3)) ** .5 for d in sd]
+        y = [(1 + .1 * i) * z[i % 2] + .6 * random.gauss(0, 1) for i in range(10)]
+        print(",".join(str((v > -.6) + (v > 0) + (v > .6)) for v in y) + f",{s}")
+P
+  "$BLICA" fit tails.csv --ordinal --sources 2 --out m.json --quiet
+  run_code 5 assess m.json tails.csv --bootstrap none --strict --out tails.a
+  [[ $(answers tails.a) == "design=yes change=yes fit=weak axes=yes" ]]
+  [[ $out == *"The sources have heavier tails than normal (p = "* ]]
+  /usr/bin/python3 -c 'import json; assert 0 < json.load(open("tails.a"))["tails_p"] <= .01'
+}
+
 @test "Ctrl-C keeps the refits that are finished; on a terminal the time left is shown" {
   "$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 300 --out s --quiet
   "$BLICA" fit s/data.csv --sources 2 --out m.json --quiet

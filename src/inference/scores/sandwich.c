@@ -414,7 +414,7 @@ static void add_units(const job *b, int s, workspace *r, double *j) {
   }
   for (int c = 0; c < m; c++) mean[c] = r->sums.sum[c] / rows;
   bl_score_sums_centre(mean, b->m, &r->sums);
-  const double own = (double)b->rows->planes + b->model->k + (double)b->nk / u; /* parameters, A shared */
+  const double own = b->model->n + b->model->k + (double)b->nk / u; /* parameters, A shared; of the margins locations */
   const double clusters = b->rows->unit_first ? bl_units_few(b->rows, s) : 1;
   bl_daxpy(m * m, clusters * (rows > 2 * own ? rows / (rows - own) : 2), r->sums.product, 1, j, 1);
   for (int i = 0; b->margins && b->misfit > 0 && i < b->model->n; i++) { /* thresholds err by the misfit, too */
