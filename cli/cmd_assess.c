@@ -141,9 +141,7 @@ static int run(program *p, void *values) {
   ASK(p, blica_assess(p->ctx, p->model, p->rows, &v->options, &result));
   if (!v->json) STEP(print_text(p->model, result));
   STEP(json_give(record(p->model, result, &v->options), v->out, v->json));
-  if (!interrupted()) return v->strict && !certified(result) ? EXIT_NOT_CERTIFIED : EXIT_OK;
-  say_warning("interrupted; numbers are those of %d of %d refits", result->draws, result->draws_planned);
-  return EXIT_INTERRUPTED;
+  return interrupted() ? EXIT_INTERRUPTED : v->strict && !certified(result) ? EXIT_NOT_CERTIFIED : EXIT_OK;
 }
 
 const command command_assess = {

@@ -1,7 +1,5 @@
 /* cmd_identify.c - blica identify: what the design can identify, and how many rows it takes. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "args.h"
 #include "data_args.h"
@@ -57,120 +55,30 @@ static void print_rank(const blica_identification *id) {
 
 /* ---- planning: simulated fits ---- */
 
-enum { FITS = 8, DOUBLINGS = 6 };
-static const double WANTED = 0.95;
-
-typedef struct {
-  double mcs, low, high, chance; /* mean, least and largest over the fits; of random rotations */
-} expectation;
-
-/* The truth of one simulated fit: log standard deviations are uniform over segments with standard deviation `change`.
- */
-static blica_status draw_truth(program *p, const identify_values *v, int segments, int64_t samples, int fit,
-                               blica_model **out) {
-  blica_simulate_options o = blica_simulate_options_default();
-  o.variables = v->variables, o.sources = v->sources, o.segments = segments, o.samples = samples;
-  o.levels = v->levels, o.seed = (uint64_t)fit + 1;
-  blica_status status = blica_simulate(p->ctx, &o, out, NULL, NULL);
-  for (int i = 0; status == BLICA_OK && i < v->sources * segments; i++) {
-    const double uniform = (sqrt((*out)->variances[i]) - o.sd_low) / (o.sd_high - o.sd_low);
-    (*out)->variances[i] = exp(2 * sqrt(12) * v->change * (uniform - 0.5));
-  }
-  return status;
-}
-
-/* The MCS of one simulated fit, and that of the truth's columns with themselves by chance. */
-static blica_status simulated_fit(program *p, const identify_values *v, int segments, int64_t samples, int fit,
-                                  double *mcs, double *chance) {
-  blica_model *truth = NULL, *found = NULL;
-  blica_data *data = NULL;
-  blica_fit_options how = blica_fit_options_default();
-  int *match = calloc((size_t)v->sources, sizeof *match);
-  double *cosine = calloc((size_t)v->sources, sizeof *cosine);
-  how.sources = v->sources;
-  blica_status status = match && cosine ? draw_truth(p, v, segments, samples, fit, &truth) : BLICA_ERR_MEMORY;
-  if (status == BLICA_OK) status = blica_simulate_rows(p->ctx, truth, (uint64_t)fit + 1, &data);
-  if (status == BLICA_OK) status = blica_fit(p->ctx, &(blica_input){.data = data}, &how, &found);
-  if (status == BLICA_OK && found->fit.stop == BLICA_STOP_INTERRUPTED) status = BLICA_ERR_INTERRUPTED;
-  if (status == BLICA_OK)
-    status = blica_compare(p->ctx, v->variables, v->sources, truth->mixing, found->mixing, mcs, match, cosine);
-  if (status == BLICA_OK) status = blica_chance_mcs(p->ctx, truth, (uint64_t)fit + 1, chance);
-  blica_model_free(truth), blica_model_free(found);
-  blica_data_free(data);
-  free(match), free(cosine);
-  return status;
-}
-
-static blica_status expect(program *p, const identify_values *v, int segments, int64_t samples, expectation *e) {
-  *e = (expectation){0, 1, 0, 0};
-  for (int fit = 0; fit < FITS; fit++) {
-    double mcs, chance;
-    MUST(simulated_fit(p, v, segments, samples, fit, &mcs, &chance));
-    e->mcs += mcs / FITS, e->chance += chance / FITS;
-    e->low = fmin(e->low, mcs), e->high = fmax(e->high, mcs);
-  }
-  return BLICA_OK;
-}
-
-/* The number that gives the wanted MCS: doubled until it does, or halved while it still does, then between the last two
- * as 1 - MCS falls with its logarithm. -1: more than were tried. */
-static blica_status needed(program *p, const identify_values *v, bool of_segments, double here, int64_t *out) {
-  const double up = here < WANTED ? 2 : 0.5;
-  double number = of_segments ? v->segments : (double)v->samples, before = here;
-  *out = -1;
-  for (int step = 0; step < DOUBLINGS; step++) {
-    expectation e;
-    const double next = floor(number * up + 0.5);
-    if (next < (of_segments ? 2 : 10)) break;
-    const blica_status status =
-        expect(p, v, of_segments ? (int)next : v->segments, of_segments ? v->samples : (int64_t)next, &e);
-    if (status == BLICA_ERR_DATA && up < 1) break; /* so few cannot determine the sources */
-    if (status != BLICA_OK) return status;
-    if ((e.mcs >= WANTED) == (up > 1)) {
-      const double part = log((1 - before) / (1 - WANTED)) / log((1 - before) / (1 - e.mcs));
-      *out = (int64_t)ceil(number * pow(next / number, fmin(fmax(part, 0), 1)));
-      return BLICA_OK;
-    }
-    number = next, before = e.mcs;
-  }
-  if (up < 1) *out = (int64_t)number; /* at most */
-  return BLICA_OK;
-}
-
-static void print_needed(const identify_values *v, int64_t rows, int64_t segments) {
-  char text[2][32];
-  const int64_t number[2] = {rows, segments};
-  for (int i = 0; i < 2; i++) {
-    if (number[i] < 0)
-      snprintf(text[i], sizeof text[i], "more than %lld", (long long)(i ? v->segments : v->samples) << DOUBLINGS);
-    else
-      snprintf(text[i], sizeof text[i], "about %lld", (long long)number[i]);
-  }
-  printf("an MCS of %.2f takes %s rows per segment, or %s segments of %lld rows\n", WANTED, text[0], text[1],
-         (long long)v->samples);
+/* A number that is needed, or more than those that were tried: 64 times what there is. */
+static const char *needed_text(int64_t needed, int64_t here, char text[40]) {
+  snprintf(text, 40, needed < 0 ? "more than %lld" : "about %lld", (long long)(needed < 0 ? 64 * here : needed));
+  return text;
 }
 
 /* Adds what to expect to the record, or prints it. */
 static int plan(program *p, const identify_values *v, json_t *record) {
-  expectation e;
-  int64_t rows = -1, segments = -1;
-  blica_set_warn(p->ctx, NULL, NULL); /* of simulated data */
-  blica_status status = expect(p, v, v->segments, v->samples, &e);
-  if (status == BLICA_OK) status = needed(p, v, false, e.mcs, &rows);
-  if (status == BLICA_OK) status = needed(p, v, true, e.mcs, &segments);
-  if (status != BLICA_OK) return fail_reading(p, status);
+  blica_plan e;
+  char rows[40], segments[40];
+  ASK(p, blica_identify_plan(p->ctx, v->variables, v->sources, v->segments, v->levels, v->samples, v->change, &e));
   progress_clear();
   if (record) {
     json_t *more = json_members("expected_mcs:n range:o chance_mcs:n", e.mcs,
                                 json_numbers((double[]){e.low, e.high}, 2), e.chance);
-    json_object_set_new(more, "rows_needed", rows < 0 ? json_null() : json_integer(rows));
-    json_object_set_new(more, "segments_needed", segments < 0 ? json_null() : json_integer(segments));
+    json_object_set_new(more, "rows_needed", e.rows_needed < 0 ? json_null() : json_integer(e.rows_needed));
+    json_object_set_new(more, "segments_needed", e.segments_needed < 0 ? json_null() : json_integer(e.segments_needed));
     json_object_update_new(record, more);
     return EXIT_OK;
   }
-  printf("expected MCS with %lld rows per segment: %.3f (%.3f to %.3f in %d simulated fits), where %.3f is chance\n",
-         (long long)v->samples, e.mcs, e.low, e.high, FITS, e.chance);
-  print_needed(v, rows, segments);
+  printf("expected MCS with %lld rows per segment: %.3f (%.3f to %.3f in %d simulated fits), where %.3f is chance\n"
+         "an MCS of 0.95 takes %s rows per segment, or %s segments of %lld rows\n",
+         (long long)v->samples, e.mcs, e.low, e.high, e.fits, e.chance, needed_text(e.rows_needed, v->samples, rows),
+         needed_text(e.segments_needed, v->segments, segments), (long long)v->samples);
   return EXIT_OK;
 }
 

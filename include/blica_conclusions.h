@@ -20,6 +20,18 @@ BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double 
 BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
                                             int64_t *unknowns);
 
+/* What to expect of a fit to data of a design, by simulated fits. */
+typedef struct {
+  double mcs, low, high, chance;        /* mean, least and largest over the fits; that of random rotations */
+  int fits;                             /* how many */
+  int64_t rows_needed, segments_needed; /* rows in each segment, or segments of these rows, that an MCS of .95 takes;
+                                           -1: more than 64 times as many as there are */
+} blica_plan;
+/* For n variables of as many levels, k sources and u segments of `samples` rows. change: standard deviation over
+ * segments of the logarithm of the sources' standard deviations. */
+BLICA_API blica_status blica_identify_plan(blica_ctx *ctx, int n, int k, int u, int levels, int64_t samples,
+                                           double change, blica_plan *out);
+
 /* The answers to questions about a model. */
 typedef enum { BLICA_YES = 0, BLICA_WEAK, BLICA_NO, BLICA_UNKNOWN } blica_answer;
 

@@ -19,13 +19,13 @@ from ._objects import Correlations, Counts, Freed, Model
 from ._options import option_table
 from ._report import report
 from ._session import BlicaWarning, NumericalError
-from ._verbs import (Comparison, Identification, LogLik, Polychoric, Polyserial, Segmentation, Simulation, Sources, Tetrachoric, compare,
+from ._verbs import (Comparison, Identification, LogLik, Plan, Polychoric, Polyserial, Segmentation, Simulation, Sources, Tetrachoric, compare,
                      correlate, count, fit, identify, load, loglik, merge, mvn, polychoric, polychoric_table,
                      polyserial, save, segment, simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification",
-           "Invariance", "ItemTest", "LogLik", "Model", "NumericalError", "Polychoric", "Polyserial", "Segmentation", "Selection", "Simulation", "Sources",
+           "Invariance", "ItemTest", "LogLik", "Model", "NumericalError", "Plan", "Polychoric", "Polyserial", "Segmentation", "Selection", "Simulation", "Sources",
            "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "invariance", "load", "loglik", "merge",
            "methods", "option_table", "plot_correlations", "plot_loadings", "plot_means", "plot_mixing", "plot_variances",
            "mvn", "polychoric", "polychoric_table", "polyserial",

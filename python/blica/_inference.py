@@ -304,7 +304,7 @@ def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, st
     items, labels, rows = take_rows(X, segments, sample_weight, cluster, replicate_weights, replicate_method, strata)
     data = pack_for(session, model, table_for(model, items, binarize, missing), labels, rows)
     key = data_digest(data), bytes(ffi.buffer(chosen))
-    if model._kept is None or model._kept[0] != key:
+    if model._kept is None or model._kept[0] != key or model._kept[1].draws < model._kept[1].draws_planned:
         found = (_assessed(session, model, data, chosen) if client is None else
                  by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster, strata=strata,
                             replicate_weights=replicate_weights, replicate_method=replicate_method, binarize=binarize, missing=missing,
@@ -323,7 +323,7 @@ def assessed_on(model: Model, X, segments, rows: Rows, threads: Optional[int] = 
 
 
 def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
-    a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
+    a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free, keeps=True)
     n, k, u, p = a.n, a.k, a.u, a.parameters
 
     def mixing(pointer):

@@ -79,8 +79,9 @@ class Session:
         if self._ranks is not None:
             lib.blica_set_comm(self.ctx, self._ranks.comm)
 
-    def call(self, function, *arguments, free=None):
-        """Calls function(ctx, *arguments, out) and returns *out, owned; or function(ctx, *arguments) without free."""
+    def call(self, function, *arguments, free=None, keeps=False):
+        """Calls function(ctx, *arguments, out) and returns *out, owned; or function(ctx, *arguments) without free. keeps: what the
+        function returns after a Ctrl-C is a result, of which it warns."""
         before = getattr(_current, "session", None)
         _current.session = self
         try:
@@ -92,6 +93,8 @@ class Session:
                 result = ffi.gc(out[0], free) if out[0] else None
         finally:
             _current.session = before
+        if keeps and status == lib.BLICA_OK and isinstance(self.error, KeyboardInterrupt):
+            self.error = None
         self._finish(status)
         return result
 

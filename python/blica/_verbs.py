@@ -578,6 +578,20 @@ class Count(NamedTuple):
     surplus: int
 
 
+class Plan(NamedTuple):
+    """A count, and the accuracy to expect of a fit: the mean MCS over simulated fits, its range, that of random rotations, and how
+    many rows per segment, or segments, an MCS of .95 takes; None: more than 64 times as many as there are."""
+
+    statistics: int
+    unknowns: int
+    surplus: int
+    expected_mcs: float
+    range: tuple
+    chance_mcs: float
+    rows_needed: Optional[int]
+    segments_needed: Optional[int]
+
+
 class Identification(NamedTuple):
     """Whether the design can determine the sources ("yes" or "no"), the rank of the information about A and the variances
     against their number, and how loose each column is (0..1)."""
@@ -590,23 +604,34 @@ class Identification(NamedTuple):
 
 
 def identify(model: Optional[Model] = None, *, variables: Optional[int] = None, sources: Optional[int] = None,
-             segments: Optional[int] = None, levels: int = 2) -> Union[Count, Identification]:
+             segments: Optional[int] = None, levels: int = 2, samples: Optional[int] = None, change: float = 0.5,
+             threads: Optional[int] = None, verbose: Verbose = 0) -> Union[Count, Plan, Identification]:
     """Whether a model can be identified: by counting (variables, sources, segments), or by its rank at a model.
 
-    levels is the number of levels of every variable when counting; a model has its own.
+    levels is the number of levels of every variable when counting; a model has its own. With samples, the rows per segment, a few
+    fits to simulated data say which accuracy to expect, and how many rows or segments an MCS of .95 takes. change is by how much
+    the sources change then: the standard deviation over segments of the logarithm of their standard deviations.
 
     >>> identify(variables=5, sources=5, segments=10).surplus
     25
     >>> identify(variables=3, sources=3, segments=3, levels=3).surplus
     0
     """
-    session = Session()
+    session = Session(threads, verbose)
+    if model is not None and samples is not None:
+        raise TypeError("samples= plans a study by variables=, sources= and segments=; leave the model out")
     if model is None:
         if variables is None or sources is None or segments is None:
             raise TypeError("identify needs a model, or variables=, sources= and segments=")
         statistics, unknowns = ffi.new("int64_t *"), ffi.new("int64_t *")
         session.call(lib.blica_identify_count, variables, sources, segments, variables if levels > 2 else 0, statistics, unknowns)
-        return Count(statistics[0], unknowns[0], statistics[0] - unknowns[0])
+        count = Count(statistics[0], unknowns[0], statistics[0] - unknowns[0])
+        if samples is None:
+            return count
+        plan = ffi.new("blica_plan *")
+        session.call(lib.blica_identify_plan, variables, sources, segments, levels, samples, change, plan)
+        needed = [None if number < 0 else number for number in (plan.rows_needed, plan.segments_needed)]
+        return Plan(*count, plan.mcs, (plan.low, plan.high), plan.chance, *needed)
     found = session.call(lib.blica_identify, _as_model(model)._pointer, free=lib.blica_identification_free)
     return Identification(found.parameters, found.rank, text(lib.blica_answer_name(found.design)), found.smallest, doubles(found.looseness, found.k))
 

@@ -22,7 +22,8 @@ blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, c
   data <- rows_of(ctx, model, x, segment, weights, cluster, strata, replicate_weights, replicate_method)
   options <- spell_options(list(...))
   rows <- .Call(C_data_digest, data)
-  if (!identical(model$kept$of, c(model$json, rows, sort(options)))) {
+  partial <- isTRUE(model$kept$found$draws < model$kept$found$draws_planned) # interrupted
+  if (partial || !identical(model$kept$of, c(model$json, rows, sort(options)))) {
     found <- assess_rows(ctx, model, data, options)
     model$kept$of <- c(model$json, rows, sort(options))
     model$kept$found <- found

@@ -186,10 +186,11 @@ blica_compare <- function(a, b) {
   .Call(C_compare, context(), a, b)
 }
 
-blica_identify <- function(model = NULL, variables, sources, segments, levels = 2) {
+blica_identify <- function(model = NULL, variables, sources, segments, levels = 2, samples = NULL, change = 0.5, threads = 0, verbose = FALSE) {
+  if (!is.null(model) && !is.null(samples)) stop("samples plans a study by variables, sources and segments; leave the model out", call. = FALSE)
   if (!is.null(model)) return(.Call(C_identify, context(), model_pointer(model)))
-  .Call(C_identify_count, context(), as.integer(variables), as.integer(sources), as.integer(segments),
-        if (levels > 2) as.integer(variables) else 0L)
+  .Call(C_identify_count, context(threads, verbose), as.integer(c(variables, sources, segments, levels)),
+        if (is.null(samples)) -1 else as.double(samples), as.double(change))
 }
 
 blica_save <- function(model, file) invisible(.Call(C_model_save, context(), model_pointer(model), path.expand(file)))

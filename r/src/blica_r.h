@@ -15,9 +15,9 @@
 /* A context and what happened during the call that runs in it. */
 typedef struct {
   blica_ctx *ctx;
-  SEXP report; /* R function for progress, or NULL */
-  SEXP token;  /* of the jump that waits until the library has returned */
-  int jumping;
+  SEXP report;            /* R function for progress, or NULL */
+  SEXP token;             /* of the jump that waits until the library has returned */
+  int jumping, checking;  /* checking: for an interrupt, which is what the jump was then */
   double asked, reported; /* seconds, when R was last asked for interrupts, when progress was last reported */
   int n_warnings;
   char warnings[16][1024];
@@ -28,6 +28,8 @@ session *session_of(SEXP context);
 /* After a call of the library: continues a jump, raises the error, gives the warnings. Objects that the call made must
  * be in external pointers by then. */
 void finish(session *s, blica_status status);
+/* Before finish: forgets an interrupt, what the call returned being a result all the same. */
+void keep_interrupted(session *s);
 
 #define TAKE(type)                                                                                                     \
   SEXP wrap_##type(blica_##type *object);                                                                              \

@@ -116,6 +116,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   blica_assessment *a;
   blica_status status = blica_assess(s->ctx, model_of(model), data_of(data), &options, &a);
   R_SetExternalPtrAddr(held, a);
+  if (status == BLICA_OK) keep_interrupted(s);
   finish(s, status);
   char *verdict[BLICA_QUESTIONS], *answers[BLICA_QUESTIONS];
   for (int q = 0; q < BLICA_QUESTIONS; q++)
@@ -127,9 +128,10 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
                         a->rmsea2,   a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased,
                         a->srmr_low, a->srmr_high,  a->tails_p};
   const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};
-  list_builder b = list_begin(27 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_builder b = list_begin(28 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
   list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
+  list_add(&b, "draws_planned", Rf_ScalarInteger(a->draws_planned));
   list_add(&b, "segments_found", Rf_ScalarLogical(a->segments_found));
   list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
   list_add(&b, "optimum", r_doubles(optimum, 3));

@@ -11,7 +11,7 @@
   X(model_read, 2) X(cut_numbers, 2) X(counts_save, 3) X(counts_load, 2) \
   X(model_list, 1) X(counts_list, 1) X(cor_list, 1) \
   X(simulate, 2) X(simulate_rows, 3) X(tetrachoric, 2) X(polychoric, 3) X(acm, 3) X(polyserial, 4) X(mvn, 10) \
-  X(compare, 3) X(identify, 2) X(identify_count, 5) \
+  X(compare, 3) X(identify, 2) X(identify_count, 4) \
   X(loglik, 4) X(sources, 4) X(segment, 3) X(fitted, 2) X(assess, 4) X(select, 3) \
   X(set_rows, 8) X(set_labels, 3) X(invariance, 4)
 /* clang-format on */

@@ -30,7 +30,9 @@ typedef struct {
 static SEXP ask_r(void *user) {
   poll_state *state = user;
   const blica_progress *p = state->progress;
+  state->s->checking = 1;
   R_CheckUserInterrupt();
+  state->s->checking = 0;
   if (state->s->report && seconds() - state->s->reported >= 0.5) {
     state->s->reported = seconds();
     SEXP call = PROTECT(Rf_allocVector(LANGSXP, 6)), at = call;
@@ -110,11 +112,16 @@ static void call_r(const char *function, const char *first, const char *second) 
   UNPROTECT(3);
 }
 
+void keep_interrupted(session *s) {
+  if (s->checking) s->jumping = 0;
+  s->checking = 0;
+}
+
 void finish(session *s, blica_status status) {
   int count = s->n_warnings;
   s->n_warnings = 0;
   if (s->jumping) {
-    s->jumping = 0;
+    s->jumping = s->checking = 0;
     R_ContinueUnwind(s->token);
   }
   if (status != BLICA_OK) call_r("raise", blica_status_name(status), blica_message(s->ctx));

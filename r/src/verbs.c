@@ -241,15 +241,30 @@ SEXP blica_r_compare(SEXP context, SEXP a, SEXP b_matrix) {
   return result;
 }
 
-SEXP blica_r_identify_count(SEXP context, SEXP n, SEXP k, SEXP u, SEXP ordinal) {
+/* sizes: variables, sources, segments, levels; samples -1: only the count. */
+SEXP blica_r_identify_count(SEXP context, SEXP sizes, SEXP samples, SEXP change) {
   session *s = session_of(context);
+  const int *size = INTEGER(sizes);
+  const double rows = Rf_asReal(samples);
   int64_t statistics, unknowns;
-  finish(s, blica_identify_count(s->ctx, Rf_asInteger(n), Rf_asInteger(k), Rf_asInteger(u), Rf_asInteger(ordinal),
-                                 &statistics, &unknowns));
-  list_builder b = list_begin(3);
+  blica_plan plan = {0};
+  blica_status status =
+      blica_identify_count(s->ctx, size[0], size[1], size[2], size[3] > 2 ? size[0] : 0, &statistics, &unknowns);
+  if (status == BLICA_OK && rows != -1)
+    status = blica_identify_plan(s->ctx, size[0], size[1], size[2], size[3], rows >= 0 ? (int64_t)rows : 0,
+                                 Rf_asReal(change), &plan);
+  finish(s, status);
+  list_builder b = list_begin(rows != -1 ? 8 : 3);
   list_add(&b, "statistics", Rf_ScalarReal((double)statistics));
   list_add(&b, "unknowns", Rf_ScalarReal((double)unknowns));
   list_add(&b, "surplus", Rf_ScalarReal((double)(statistics - unknowns)));
+  if (rows != -1) {
+    list_add(&b, "expected_mcs", Rf_ScalarReal(plan.mcs));
+    list_add(&b, "range", r_doubles((double[]){plan.low, plan.high}, 2));
+    list_add(&b, "chance_mcs", Rf_ScalarReal(plan.chance));
+    list_add(&b, "rows_needed", Rf_ScalarReal(plan.rows_needed < 0 ? NA_REAL : (double)plan.rows_needed));
+    list_add(&b, "segments_needed", Rf_ScalarReal(plan.segments_needed < 0 ? NA_REAL : (double)plan.segments_needed));
+  }
   return list_end(&b);
 }
 

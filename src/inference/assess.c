@@ -216,7 +216,8 @@ static void take_larger(size_t count, const double *b, double *a) {
 /* The bootstrap, or the draws that were finished before an interrupt. Where refits move the estimate further than its
  * asymptotic distribution says, the data determine it less than the curvature at the estimate suggests: the larger
  * errors and angles are reported. Angles are those of the median refit: refits take as many starts as the fit
- * needed, so that a few of them end at another optimum than it would. Errors by replicate weights are reported as they are. */
+ * needed, so that a few of them end at another optimum than it would. Errors by replicate weights are reported as they
+ * are. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   BL_OWNED bl_axes *axes = NULL;
@@ -228,6 +229,8 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
                                          rows->replicates ? a->threshold_se : NULL};
   const blica_status status = bl_bootstrap(ctx, m, rows, a->draws_planned, seed, error, a->stability, &axes);
   a->draws = status == BLICA_OK ? axes->draws : 0;
+  if (status == BLICA_OK ? a->draws < a->draws_planned : status == BLICA_ERR_INTERRUPTED && !rows->replicates)
+    bl_warn(ctx, "interrupted; numbers are those of %d of %d refits", a->draws, a->draws_planned);
   if (status == BLICA_ERR_INTERRUPTED && !rows->replicates) { /* too few draws: asymptotic errors only */
     a->mixing_se_bootstrap = a->log_variance_se_bootstrap = a->mean_se_bootstrap = a->stability = NULL;
     return BLICA_OK;

@@ -16,7 +16,8 @@ static const double CLOSE = 0.05, ADEQUATE = 0.089;    /* RMSEA2; Maydeu-Olivare
 static const double SMALL = 0.05, LARGE = 0.1;         /* SRMR less sampling noise */
 static const double SHIFTED = 0.1, SHIFTED_ONE = 0.25; /* of all thresholds, less sampling noise, and of one */
 enum { CLUSTERS_LEAST = 30, MUCH_FREED = 10 };         /* more than this part of all pairs of an item and a segment */
-static const double DRAWS_LEAST = 15;                  /* independent draws of the sources in a segment */
+static const double ROWS_LEAST = 40;  /* of a segment, on average, for intervals of items with two levels */
+static const double DRAWS_LEAST = 15; /* independent draws of the sources in a segment */
 
 const char *blica_answer_name(blica_answer answer) {
   static const char *const names[] = {"yes", "weak", "no", "unknown"};
@@ -266,7 +267,13 @@ void bl_verdict(blica_assessment *a) {
   answer_change(a);
   answer_fit(a);
   answer_axes(a);
-  const size_t at = strlen(a->verdict[BLICA_AXES]);
+  size_t at = strlen(a->verdict[BLICA_AXES]);
+  if (a->answer[BLICA_AXES] != BLICA_UNKNOWN && a->planes == a->n && a->rows < ROWS_LEAST * a->u)
+    at += (size_t)snprintf(
+        a->verdict[BLICA_AXES] + at, sizeof *a->verdict - at,
+        " Segments have %.0f rows on average: below %.0f, loadings come out too small and their intervals too short; "
+        "merge segments if you can.",
+        a->rows / a->u, ROWS_LEAST);
   if (a->draws < a->draws_planned && a->mixing_se)
     snprintf(a->verdict[BLICA_AXES] + at, sizeof *a->verdict - at, " Refits were interrupted after %d of %d%s.",
              a->draws, a->draws_planned, a->draws ? "" : ", which are too few to count");

@@ -337,6 +337,13 @@ own = json.load(open("dif.a"))["margins"]
 assert (best["item"], best["segment"]) == (own["item"], own["segment"]) and best["effect"] * own["shift"] < 0, (best, own)'
 }
 
+@test "segments of few rows: the intervals are said to be too short" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 40 --samples 15 --out few --quiet
+  "$BLICA" fit few/data.csv --sources 2 --out m.json --quiet
+  run_code 0 assess m.json few/data.csv --bootstrap none
+  [[ $out == *"Segments have 15 rows on average: below 40, loadings come out too small"*"merge segments"* ]]
+}
+
 @test "heavy tails of the sources are named; the fit is weak, and the axes are certified" {
   /usr/bin/python3 - >tails.csv <<'P'
 import random

@@ -143,4 +143,22 @@ assert (r == ours.mean).all(), abs(r - ours.mean).max()
 assert numpy.allclose(means, ours.mean, rtol=1e-9, atol=1e-12), abs(means - ours.mean).max()  # the program writes 10 digits
 print("posterior means: same from C, Python and R", ours.mean.shape)
 PY
+
+# what to expect of a design
+"$BLICA" identify --variables 6 --sources 2 --segments 5 --samples 60 --levels 3 --change 0.3 --json >plan.json || failed=1
+Rscript --vanilla - <<'R' || failed=1
+library(blica)
+p <- blica_identify(variables = 6, sources = 2, segments = 5, samples = 60, levels = 3, change = 0.3)
+writeLines(sprintf("%.17g", unlist(p)), "plan.r")
+R
+"$PYTHON" - <<'PY' || failed=1
+import json, blica
+names = ("statistics", "unknowns", "surplus", "expected_mcs", "range", "chance_mcs", "rows_needed", "segments_needed")
+own = blica.identify(variables=6, sources=2, segments=5, samples=60, levels=3, change=.3)._asdict()
+program = json.load(open("plan.json"))
+flat = lambda record: [v for name in names for v in (record[name] if name == "range" else [record[name]])]
+r = [float(line) for line in open("plan.r")]
+assert len(set(flat(program))) == 9 and flat(own) == flat(program) == r, (flat(own), flat(program), r)
+print("planning: same from the program, Python and R")
+PY
 exit $failed

@@ -164,6 +164,10 @@ def test_identify():
     assert (c.statistics, c.unknowns) == (u * n * (n - 1) // 2 + 2 * u * n, n * k + 2 * u * k + u * n)
     assert blica.identify(blica.simulate(variables=6, sources=2, segments=5).model).design == "yes"
     assert blica.identify(blica.simulate(variables=6, sources=4, segments=1).model).design == "no"
+    with pytest.raises(ValueError, match="5 rows per segment"):
+        blica.identify(variables=n, sources=k, segments=u, samples=5)
+    with pytest.raises(TypeError, match="leave the model out"):
+        blica.identify(blica.simulate(variables=6, sources=2, segments=5).model, samples=50)
 
 
 def test_files_are_those_of_the_program(drawn, tmp_path):
@@ -381,6 +385,22 @@ def test_control_c_stops_the_work(sources, work):
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=600)
     assert out == "stopped\n" and process.returncode == 0
+
+
+def test_control_c_keeps_finished_refits():
+    d = blica.simulate(variables=6, sources=2, segments=8, samples=300)
+    model = blica.fit(d.X, d.segments, sources=2)
+
+    def stop(state):
+        if state["stage"] == "bootstrap draw" and state["fraction"] > 3e-4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.warns(blica.BlicaWarning, match="interrupted; numbers are those of [0-9]+ of 100000 refits"):
+        found = blica.assess(model, d.X, d.segments, bootstrap=100000, threads=1, verbose=stop)
+    assert 20 <= found.draws < found.draws_planned == 100000 and np.isfinite(found.mixing_se_bootstrap).all()
+    assert "Refits were interrupted" in found.verdict[3] and model.assessment is found
+    with pytest.raises(KeyboardInterrupt):  # asked for again, it is computed again; before the refits nothing is there to keep
+        blica.assess(model, d.X, d.segments, bootstrap=100000, threads=1, verbose=lambda state: os.kill(os.getpid(), signal.SIGINT))
 
 
 def test_other_threads_run_during_a_fit():

@@ -82,6 +82,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_compare(c, 2, 1, none, none, none, none, none));
   REFUSED(blica_chance_mcs(c, none, 1, none));
   REFUSED(blica_identify_count(c, 3, 2, 2, 0, none, none));
+  REFUSED(blica_identify_plan(c, 3, 2, 2, 2, 100, 0.5, none));
   REFUSED(blica_identify(c, none, none));
   REFUSED(blica_fitted(c, none, none, none));
   REFUSED(blica_assess(c, none, none, none, none));

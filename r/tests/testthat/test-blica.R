@@ -216,6 +216,27 @@ test_that("a user interrupt stops a fit", {
   expect_identical(caught, "interrupted")
 })
 
+test_that("a user interrupt keeps the refits that are finished", {
+  skip_on_os("windows")
+  some <- blica_simulate(variables = 6, sources = 2, segments = 8, samples = 300)
+  model <- blica(segment ~ ., some$data, 2)
+  pid <- Sys.getpid()
+  running <- tempfile("running") # made by the sixth message of the bootstrap
+  system(sprintf("(until [ -e %s ]; do kill -0 %d || exit; sleep 0.1; done; kill -INT %d) &", running, pid, pid))
+  told <- 0
+  expect_warning(
+    found <- withCallingHandlers(
+      blica_assess(model, bootstrap = 100000, threads = 1, verbose = TRUE),
+      message = function(m) {
+        told <<- told + grepl("bootstrap draw", conditionMessage(m))
+        if (told == 6) file.create(running)
+        invokeRestart("muffleMessage")
+      }),
+    "interrupted; numbers are those of [0-9]+ of 100000 refits", class = "blica_warning")
+  expect_true(found$draws >= 20 && found$draws < found$draws_planned)
+  expect_true(all(is.finite(found$mixing_se_bootstrap)))
+})
+
 test_that("forked children compute", {
   skip_on_os("windows")
   script <- tempfile(fileext = ".R")

@@ -66,6 +66,8 @@ test_that("compare and identify", {
   expect_equal(blica_identify(variables = 3, sources = 3, segments = 3, levels = 3)$surplus, 0)
   expect_equal(count$statistics, 5 * 15 + 2 * 5 * 6)
   expect_equal(blica_identify(drawn$model)$design, "yes")
+  expect_error(blica_identify(variables = 6, sources = 2, segments = 5, samples = 5), "5 rows per segment")
+  expect_error(blica_identify(drawn$model, samples = 50), "leave the model out")
 })
 
 test_that("errors are conditions that say what is wrong", {
