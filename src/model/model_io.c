@@ -133,10 +133,14 @@ static void write_optional(FILE *f, const char *name, int count, const double *x
   write_vector(f, (size_t)count, x, 1);
 }
 
-static void write_fit(FILE *f, const blica_model *m) {
-  const blica_fit_report *fit = &m->fit;
-  fputs(",\n\"fit\":{\n ", f);
-  write_fields(f, bl_report_fields, fit, ",\n ");
+/* Whether anything is known of a fit: a simulated model has none, one written by hand perhaps notes alone. */
+static bool has_fit(const blica_fit_report *fit) {
+  return fit->n_starts || fit->n_notes || fit->n_options || fit->iterations || fit->seed || fit->objective != 0 ||
+         fit->prior_mixing > 0 || fit->prior_variance > 0 || fit->shift || fit->eigen_min || fit->eigen_max;
+}
+
+static void write_starts(FILE *f, const blica_fit_report *fit) {
+  if (fit->n_starts == 0) return;
   fputs(",\n \"starts\":[", f);
   for (int i = 0; i < fit->n_starts; i++) {
     fputs(i ? ",\n  {" : "\n  {", f);
@@ -144,6 +148,13 @@ static void write_fit(FILE *f, const blica_model *m) {
     putc('}', f);
   }
   putc(']', f);
+}
+
+static void write_fit(FILE *f, const blica_model *m) {
+  const blica_fit_report *fit = &m->fit;
+  fputs(",\n\"fit\":{\n ", f);
+  write_fields(f, bl_report_fields, fit, ",\n ");
+  write_starts(f, fit);
   write_optional(f, "shift", m->u, fit->shift);
   write_optional(f, "eigen_min", m->u, fit->eigen_min);
   write_optional(f, "eigen_max", m->u, fit->eigen_max);
@@ -227,7 +238,7 @@ static void write_model(FILE *f, const blica_model *m) {
   write_items(f, m);
   write_matrix(f, "thresholds", u, (size_t)m->planes, m->thresholds, (size_t)m->planes, 1);
   write_freed(f, m);
-  if (m->fit.n_starts > 0) write_fit(f, m);
+  if (has_fit(&m->fit)) write_fit(f, m);
   fputs("}\n", f);
 }
 

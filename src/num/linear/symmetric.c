@@ -1,17 +1,22 @@
 /* symmetric.c - products with a symmetric matrix that is kept full or in packed pairs.
  *
- * Packed, one vector: every column is read once, as a dot product and a multiple added, so the rate is that of memory.
- * Packed, several vectors: the matrix is taken in tiles, copied to where BLAS can use them (packed columns do not lie
- * at equal distances), and each tile serves its own place and the mirrored one: half the memory traffic of a full
- * matrix. Accuracy is that of a dot product of length n. Checked against the full product in
- * tests/unit/num/test_symmetric.c. */
+ * Packed, one vector or few variables: every column is read once for each vector, as a dot product and a multiple
+ * added, so the rate is that of memory. (A product of matrices by OpenBLAS takes a buffer of 128 MB for each thread
+ * that is in one, and tries for ever where address space is limited.) Packed, several vectors: the matrix is taken in
+ * tiles, copied to where BLAS can use them (packed columns do not lie at equal distances), and each tile serves its own
+ * place and the mirrored one: half the memory traffic of a full matrix. Accuracy is that of a dot product of length n.
+ * Checked against the full product in tests/unit/num/test_symmetric.c. */
 #include "num/linear/symmetric.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "num/linear/blas.h"
 
-enum { TILE = 192 }; /* 288 KiB: a tile stays in the second-level cache */
+enum {
+  TILE = 192, /* 288 KiB: a tile stays in the second-level cache */
+  FEW = 32
+};
 
 size_t bl_symmetric_work(void) {
   return (size_t)TILE * TILE;
@@ -70,8 +75,9 @@ void bl_symmetric_product(const bl_symmetric *m, int k, const double *x, double 
     return;
   }
   memset(y, 0, size * sizeof *y);
-  if (k == 1) one_vector(m, x, y);
-  for (int s = 0; k > 1 && s < stripes; s++) {
+  const bool single = k == 1 || n <= FEW;
+  for (int l = 0; single && l < k; l++) one_vector(m, x + (size_t)l * (size_t)n, y + (size_t)l * (size_t)n);
+  for (int s = 0; !single && s < stripes; s++) {
     const int j0 = n * s / stripes;
     multiply_stripe(m, j0, n * (s + 1) / stripes - j0, k, x, y, work);
   }

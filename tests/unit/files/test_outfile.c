@@ -16,7 +16,7 @@
 #include "scratch.h"
 
 static char folder[40];
-static int synced; /* calls of fsync, which is here in place of the system's */
+static _Atomic int synced; /* calls of fsync, which is here in place of the system's */
 
 int fsync(int descriptor) {
   synced++;
