@@ -59,9 +59,8 @@ static int print_text(const blica_invariance_result *r) {
   enum { WORST = 5 };
   static const char *const what[] = {"Cuts", "Loadings"};
   for (int kind = 0; kind < BLICA_ITEM_PARTS; kind++) {
-    bool tested;
-    const int items = items_that_differ(r, (blica_item_part)kind, &tested);
-    if (!tested)
+    const int items = items_that_differ(r, (blica_item_part)kind);
+    if (items < 0)
       printf("%s: cannot be tested here, as this many sources fit any %s.\n", what[kind],
              blica_item_part_name((blica_item_part)kind));
     else if (items)

@@ -9,6 +9,7 @@
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
+#include "words.h"
 
 enum { PIECE_ROWS = 1 << 18 };
 
@@ -133,13 +134,9 @@ static int print_json(const work *w) {
 static void say_reliability(const work *w) {
   const blica_reliability *r = w->reliability;
   for (int j = 0; j < r->k; j++) {
-    double low = INFINITY, high = -INFINITY, all = blica_reliability_of(r, j, -1);
-    for (int s = 0; s < r->u; s++) {
-      const double here = blica_reliability_of(r, j, s);
-      if (!isnan(here)) low = fmin(low, here), high = fmax(high, here);
-    }
+    double low, high, all = blica_reliability_of(r, j, -1);
     if (isnan(all)) return;
-    if (low < high)
+    if (reliability_range(r, j, &low, &high))
       say_note("z%d: reliability of the scores %.2f; within segments %.2f to %.2f", j + 1, all, low, high);
     else
       say_note("z%d: reliability of the scores %.2f", j + 1, all);

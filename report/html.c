@@ -117,6 +117,8 @@ void html_cells(FILE *page, const char *cells, ...) {
       html_cell(page, va_arg(args, const char *));
     else if (*cell == 'w')
       html_word(page, va_arg(args, const char *));
+    else if (*cell == 'z')
+      fprintf(page, "<td class=\"w\">z%d</td>", va_arg(args, int));
     else
       html_number(page, format, va_arg(args, double));
   }

@@ -14,8 +14,8 @@ void html_block(FILE *page, const char *tag, const char *format, ...) __attribut
 
 /* A table whose columns sort on a click. columns: "name|name|...", a name that starts with # holds numbers. */
 void html_table(FILE *page, const char *caption, const char *columns);
-/* A whole row: "t|w|%.3f" is a text, a few words that are kept on one line, and a number in this format of printf; NaN
- * shows as a dash. */
+/* A whole row: "t|w|z|%.3f" is a text, a few words that are kept on one line, the name of a source by its number, and a
+ * number in this format of printf; NaN shows as a dash. */
 void html_cells(FILE *page, const char *cells, ...);
 void html_row(FILE *page);                                      /* begins a row whose cells follow one by one */
 void html_cell(FILE *page, const char *text);                   /* with its text escaped */

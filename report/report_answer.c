@@ -37,6 +37,7 @@ static effect effect_of(const report *r, int i, int j) {
 /* ---- the headline ---- */
 
 typedef enum { NO, UNKNOWN, WEAK, YES } answer;
+static const char *const word[] = {[UNKNOWN] = "unknown", [NO] = "no", [WEAK] = "weak", [YES] = "yes"};
 
 enum { QUESTIONS = BLICA_QUESTIONS };
 
@@ -82,12 +83,11 @@ static const char *reason(const report *r) {
 }
 
 static void headline(const report *r, FILE *page) {
-  static const char *const style[] = {[UNKNOWN] = "unknown", [NO] = "no", [WEAK] = "weak", [YES] = "yes"};
   static const char *const icon[] = {
       [UNKNOWN] = "?", [NO] = "\xE2\x9C\x95", [WEAK] = "\xE2\x89\x88", [YES] = "\xE2\x9C\x93"};
   const blica_assessment *a = r->in->assessment;
   const answer worst = overall(r);
-  fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", style[worst],
+  fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", word[worst],
           icon[worst]);
   html_text(page, !a                  ? "Not assessed: nobody has tested yet how sure this is."
                   : worst == NO       ? reason(r)
@@ -107,7 +107,6 @@ static void questions(const report *r, FILE *page) {
                         {"Change", "do variances differ?"},
                         {"Fit", "does the model fit?"},
                         {"Loadings", "are they sure?"}};
-  static const char *const word[] = {[UNKNOWN] = "unknown", [NO] = "no", [WEAK] = "weak", [YES] = "yes"};
   const blica_assessment *a = r->in->assessment;
   if (!a) return;
   fputs("<dl class=\"codes\">\n", page);

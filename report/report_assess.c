@@ -17,10 +17,8 @@ static void columns(const blica_assessment *a, FILE *page) {
   html_table(page, "How far the column of each source may be off, and whether its variance changes",
              "source|#angle (standard deviation, degrees)|#90 % bound (degrees)|#p of no change");
   for (int j = 0; j < a->k; j++) {
-    char name[24];
     const double p = a->source_change_p[j] < 1e-99 ? 1e-99 : a->source_change_p[j]; /* no p is 0 */
-    snprintf(name, sizeof name, "z%d", j + 1);
-    html_cells(page, p < 0.0005 ? "w|%.1f|%.1f|%.1g" : "w|%.1f|%.1f|%.3f", name, a->angle[j], a->angle_bound[j], p);
+    html_cells(page, p < 0.0005 ? "z|%.1f|%.1f|%.1g" : "z|%.1f|%.1f|%.3f", j + 1, a->angle[j], a->angle_bound[j], p);
   }
   html_table_end(page);
 }

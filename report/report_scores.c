@@ -9,16 +9,6 @@ enum { SEGMENTS_MOST = 200, SOURCES_MOST = 12, LISTED = 40 };
 
 /* ---- reliability ---- */
 
-/* The least and the largest reliability of source j within a segment; false where fewer than two are known. */
-static bool within(const blica_reliability *t, int j, double *low, double *high) {
-  *low = INFINITY, *high = -INFINITY;
-  for (int s = 0; s < t->u; s++) {
-    const double here = blica_reliability_of(t, j, s);
-    if (!isnan(here)) *low = fmin(*low, here), *high = fmax(*high, here);
-  }
-  return *low < *high;
-}
-
 static void by_segment(const report *r, FILE *page) {
   const blica_reliability *t = r->in->reliability;
   char names[256];
@@ -49,11 +39,9 @@ void part_reliability(const report *r, FILE *page) {
   html_table(page, "Reliability of the scores of each source",
              "source|#all rows|#least in a segment|#most in a segment");
   for (int j = 0; j < t->k; j++) {
-    char name[24];
     double low, high;
-    const bool several = within(t, j, &low, &high);
-    snprintf(name, sizeof name, "z%d", j + 1);
-    html_cells(page, "w|%.2f|%.2f|%.2f", name, blica_reliability_of(t, j, -1), several ? low : NAN,
+    const bool several = reliability_range(t, j, &low, &high);
+    html_cells(page, "z|%.2f|%.2f|%.2f", j + 1, blica_reliability_of(t, j, -1), several ? low : NAN,
                several ? high : NAN);
   }
   html_table_end(page);
@@ -69,15 +57,13 @@ void part_reliability(const report *r, FILE *page) {
 
 bool items_differ(const report *r) {
   const blica_invariance_result *t = r->in->invariance;
-  bool tested;
-  return t && items_that_differ(t, BLICA_CUTS, &tested) + items_that_differ(t, BLICA_LOADINGS, &tested) > 0;
+  return t && (items_that_differ(t, BLICA_CUTS) > 0 || items_that_differ(t, BLICA_LOADINGS) > 0);
 }
 
 /* The first of the items that differ in a part, by name. */
 static void name_items(const blica_invariance_result *t, blica_item_part part, const char *what, FILE *page) {
   enum { NAMED = 3 };
-  bool tested;
-  int named = 0, all = items_that_differ(t, part, &tested);
+  int named = 0, all = items_that_differ(t, part);
   for (int i = 0; i < t->tests && all > 0; i++) {
     const blica_item_test *one = &t->test[i];
     if (one->kind != part || one->segment >= 0 || !(one->p_adjusted <= t->level) || named++ >= NAMED) continue;
@@ -88,21 +74,18 @@ static void name_items(const blica_invariance_result *t, blica_item_part part, c
 }
 
 void line_items(const report *r, FILE *page) {
-  bool tested;
   if (!items_differ(r)) return;
   fputs("<p class=\"line\"><b>Items:</b>", page);
   name_items(r->in->invariance, BLICA_CUTS, "cuts", page);
-  if (items_that_differ(r->in->invariance, BLICA_CUTS, &tested) &&
-      items_that_differ(r->in->invariance, BLICA_LOADINGS, &tested))
+  if (items_that_differ(r->in->invariance, BLICA_CUTS) > 0 && items_that_differ(r->in->invariance, BLICA_LOADINGS) > 0)
     fputs(";", page);
   name_items(r->in->invariance, BLICA_LOADINGS, "loadings", page);
   fputs(". <a href=\"#items\">More</a></p>\n", page);
 }
 
 static void sentence(const blica_invariance_result *t, blica_item_part part, const char *name, FILE *page) {
-  bool tested;
-  const int differ = items_that_differ(t, part, &tested);
-  if (!tested)
+  const int differ = items_that_differ(t, part);
+  if (differ < 0)
     html_block(page, "li", "%s: cannot be tested here, as this many sources fit any.", name);
   else if (differ)
     html_block(page, "li", "%s: %d of %d items differ between segments.", name, differ, t->n);

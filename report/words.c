@@ -122,16 +122,25 @@ double explained_share(const blica_model *m, int j) {
   return explained(m, j) / all;
 }
 
-int items_that_differ(const blica_invariance_result *r, blica_item_part part, bool *tested) {
+int items_that_differ(const blica_invariance_result *r, blica_item_part part) {
   int count = 0;
-  *tested = false;
+  bool tested = false;
   for (int i = 0; i < r->tests; i++) {
     const blica_item_test *t = &r->test[i];
     if (t->kind != part) continue;
-    *tested = *tested || !isnan(t->p);
+    tested = tested || !isnan(t->p);
     count += t->segment < 0 && t->p_adjusted <= r->level;
   }
-  return count;
+  return tested ? count : -1;
+}
+
+bool reliability_range(const blica_reliability *r, int j, double *low, double *high) {
+  *low = INFINITY, *high = -INFINITY;
+  for (int s = 0; s < r->u; s++) {
+    const double here = blica_reliability_of(r, j, s);
+    if (!isnan(here)) *low = fmin(*low, here), *high = fmax(*high, here);
+  }
+  return *low < *high;
 }
 
 /* ---- starts ---- */

@@ -26,8 +26,10 @@ void write_source(const blica_model *m, const blica_assessment *assessment, int 
 /* The part of the explained variance that source j has, 0 to 1. */
 double explained_share(const blica_model *m, int j);
 
-/* How many items differ between segments in their cuts or loadings; tested: whether any could be. */
-int items_that_differ(const blica_invariance_result *result, blica_item_part part, bool *tested);
+/* How many items differ between segments in their cuts or loadings; -1: none could be tested. */
+int items_that_differ(const blica_invariance_result *result, blica_item_part part);
+/* The least and the largest reliability of source j within a segment; false where fewer than two are known. */
+bool reliability_range(const blica_reliability *reliability, int j, double *low, double *high);
 
 enum { STARTS_TEXT = 400 };
 /* How many starts reached the best optimum, in words; empty for a model that was not fitted. */

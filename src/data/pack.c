@@ -116,15 +116,21 @@ static int scan_row(const int8_t *x, int n, int *bad) {
   return missing;
 }
 
+blica_status bl_pack_bad_segment(blica_ctx *ctx, const blica_packer *packer, int64_t row, int32_t s) {
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
+                 (long long)(packer->rows + row) + 1, s, packer->labels.count);
+}
+
+blica_status bl_pack_bad_value(blica_ctx *ctx, const blica_packer *packer, int64_t row, int i, int value) {
+  return bl_fail(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
+                 (long long)(packer->rows + row) + 1, i + 1, packer->variables[i], value);
+}
+
 blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s) {
   int n = packer->n, bad;
-  if (s < 0 || s >= packer->labels.count)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
-                   (long long)packer->rows + 1, s, packer->labels.count);
+  if (s < 0 || s >= packer->labels.count) return bl_pack_bad_segment(ctx, packer, 0, s);
   int missing = scan_row(x, n, &bad);
-  if (bad < n)
-    return bl_fail(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
-                   (long long)packer->rows + 1, bad + 1, packer->variables[bad], x[bad]);
+  if (bad < n) return bl_pack_bad_value(ctx, packer, 0, bad, x[bad]);
   bl_segment_bits *bits = &packer->segments[s];
   int bit = (int)(bits->rows % 64);
   if (bit == 0) MUST(bl_pack_add_block(ctx, bits, (size_t)n));

@@ -58,9 +58,7 @@ static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, con
   for (int64_t r = at.row; r < at.row + at.length; r++)
     for (int i = 0; i < packer->n; i++) {
       int value = x[r + i * rows];
-      if (value < -1 || value > 1)
-        return bl_fail(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
-                       (long long)(packer->rows + r - at.row) + 1, i + 1, packer->variables[i], value);
+      if (value < -1 || value > 1) return bl_pack_bad_value(ctx, packer, r - at.row, i, value);
     }
   return BLICA_OK;
 }
@@ -96,10 +94,7 @@ static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t 
 
 static blica_status check_segments(blica_ctx *ctx, const blica_packer *packer, int64_t rows, const int32_t *segment) {
   for (int64_t r = 0; r < rows; r++)
-    if (segment[r] < 0 || segment[r] >= packer->labels.count)
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                     "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
-                     (long long)(packer->rows + r) + 1, segment[r], packer->labels.count);
+    if (segment[r] < 0 || segment[r] >= packer->labels.count) return bl_pack_bad_segment(ctx, packer, r, segment[r]);
   return BLICA_OK;
 }
 

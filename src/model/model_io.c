@@ -10,7 +10,6 @@
 #include "base/system.h"
 #include "base/text.h"
 #include "model/model.h"
-#include "model/model_fields.h"
 
 /* A byte that is not part of valid UTF-8 is taken as Latin-1. */
 static void write_text(FILE *stream, const char *text) {

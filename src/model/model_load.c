@@ -11,7 +11,6 @@
 
 #include "model/json.h"
 #include "model/model.h"
-#include "model/model_fields.h"
 
 enum { MAX_SIDE = 10000000 };             /* variables, sources, segments, starts, notes */
 static const size_t MAX_BYTES = 1u << 30; /* of the file; a parsed model takes up to twenty times as much */
