@@ -45,7 +45,7 @@ static const blica_option rows[] = {
          "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
     {"levels", BLICA_OPT_TEXT, offsetof(table_options, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",
      "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
-     "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
+     "columns. Without it 0/1, 1/2, no/yes and "
      "false/true are understood, in each column by itself. Data that are read together with a model are coded by the "
      "levels of the model.",
      NULL},
@@ -76,8 +76,6 @@ void no_note(const char *text, void *user) {
 static table_options reading_of(const program *p) {
   table_options reading = p->data;
   reading.model = p->model;
-  reading.levels = p->data.list && strcmp(p->data.list, "any") == 0;
-  if (reading.levels) reading.list = NULL;
   if (!reading.note) reading.note = show_note;
   return reading;
 }

@@ -41,7 +41,7 @@ static bool looks_like_header(const table *t) {
     text = text || word;
     numbers = numbers || (!word && f[k].length > 0);
   }
-  if (t->options.levels || t->options.list || t->options.ordinal || (t->options.model && t->options.model->coding))
+  if (t->options.list || t->options.ordinal || (t->options.model && t->options.model->coding))
     return text && !numbers; /* where text may be data, one number says: no header */
   return text || counts_up(f, count, segment);
 }

@@ -175,14 +175,11 @@ static blica_status spool(table *t) {
 static blica_status read_header(table *t) {
   const table_options *o = &t->options;
   bl_records *r = &t->text;
-  if (table_is_readstat(t->path)) {
-    t->options.levels = false; /* the file says them */
-    return table_begin_readstat(t);
-  }
+  if (table_is_readstat(t->path)) return table_begin_readstat(t);
   MUST(fill(t, t->path));
   const bool counts = is_counts_header(r->buffer), file = table_is_file(t->path);
   if (counts && file) return table_not_rows(t);
-  if (!file && (counts || o->levels || o->ordinal || o->numeric || o->segment_count)) MUST(spool(t));
+  if (!file && (counts || o->ordinal || o->numeric || o->segment_count)) MUST(spool(t));
   t->counts = counts;
   if (counts) return BLICA_OK;
   t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;

@@ -38,7 +38,6 @@ typedef struct {
   bool blank_segments;          /* rows without a segment are allowed: their label is empty */
   bool no_segments;             /* nor need there be anything that says it; then all are empty */
   bool unlabelled;              /* all rows are one segment; a column named `segment` is refused */
-  bool levels;                  /* --levels any: any two values per column; the lower one becomes 0 */
   const char *list;             /* --levels low<...<high, or name=low<...<high,name=... */
   int ordinal;                  /* --ordinal: the distinct whole numbers of a column are its levels */
   const char *numeric;          /* --numeric: numbers that are cut into levels at quantiles; a list as columns is */

@@ -8,8 +8,6 @@
 
 #include "table.h"
 
-static const char NO_LEVEL[] = "<none>"; /* of a column with one value */
-
 static const char *name_of(const table *t, int variable, char buffer[24]) {
   snprintf(buffer, 24, "x%d", variable + 1);
   return t->header ? t->header[t->column_of[variable]] : buffer;
@@ -202,19 +200,6 @@ static void note_pair(const table *t, int first) {
                count > 5 ? ", ..." : "", count, t->n);
 }
 
-/* The lower of two values of any kind is 0. A column with one value is 1 only when that value is 1. */
-static bool order_any(column_levels *l) {
-  double value;
-  if (l->count == 1 && !table_add_level(l, NO_LEVEL, strlen(NO_LEVEL))) return false;
-  if (l->count == 2 && strcmp(l->text[1], NO_LEVEL) != 0) {
-    sort_levels(l);
-  } else if (l->count == 2 && table_number(l->text[0], strlen(l->text[0]), &value) && value == 1) {
-    char *low = l->text[1];
-    l->text[1] = l->text[0], l->text[0] = low;
-  }
-  return true;
-}
-
 /* The levels of all columns that --levels does not name. */
 static blica_status take_numbers(table *t) {
   AUTO_TABLE *second = NULL;
@@ -227,15 +212,12 @@ static blica_status take_numbers(table *t) {
       MUST(table_cut(t, i, own->sample, &t->levels[i]));
       continue;
     }
-    if (t->levels[i].count > 0 || (!t->options.ordinal && !t->options.levels && usual_pair(own, 0) < 0)) continue;
+    if (t->levels[i].count > 0 || (!t->options.ordinal && usual_pair(own, 0) < 0)) continue;
     if (t->options.ordinal) MUST(order_levels(t, i, own));
-    if (t->options.levels && !t->options.ordinal && !order_any(own)) return table_no_memory(t);
     column_levels empty = t->levels[i];
     t->levels[i] = *own;
     *own = empty;
   }
-  for (int i = 0; t->options.levels && i < t->n; i++)
-    if (t->levels[i].count == 2) note_pair(t, i);
   return BLICA_OK;
 }
 
@@ -280,7 +262,7 @@ bool table_recognise(blica_ctx *ctx, const char *path, const table_options *opti
   char message[TABLE_MESSAGE];
   AUTO_TABLE *t = NULL;
   *found = NULL;
-  if (options->levels || options->list || options->ordinal || options->found || !table_is_file(path)) return false;
+  if (options->list || options->ordinal || options->found || !table_is_file(path)) return false;
   if (collect(ctx, path, options, header, NULL, message, &t) != BLICA_OK || !recognise_columns(t)) return false;
   t->options.note = options->note, t->options.note_user = options->note_user;
   for (int i = 0; i < t->n; i++)
@@ -309,8 +291,7 @@ blica_status table_begin_items(table *t, const char *const *names) {
   if (!labels) return BLICA_ERR_MEMORY;
   for (int i = 0, at = 0; i < t->n; i++) {
     const column_levels *l = &t->levels[i];
-    const bool plain = t->options.levels && l->count == 2 && (strpbrk(l->text[0], "<[]") || strpbrk(l->text[1], "<[]"));
-    for (int k = 0; k < l->count; k++) labels[at++] = plain ? k ? "1" : "0" : l->text[k];
+    for (int k = 0; k < l->count; k++) labels[at++] = l->text[k];
   }
   return blica_pack_begin_items(t->ctx, t->n, names, count, labels, &t->packer);
 }
@@ -318,12 +299,7 @@ blica_status table_begin_items(table *t, const char *const *names) {
 blica_status table_begin_known(table *t) {
   const table_options *o = &t->options;
   const blica_coding *model = o->model ? o->model->coding : NULL;
-  if (o->numeric && o->levels)
-    return table_refuse(
-        t,
-        "--levels any is for all columns; beside --numeric name those that it is for, as in --levels 'NAME=low<high'");
-  if (!o->list && !o->ordinal && !o->numeric && !o->levels && !o->collect && !o->found && !model && !t->survey)
-    return BLICA_OK;
+  if (!o->list && !o->ordinal && !o->numeric && !o->collect && !o->found && !model && !t->survey) return BLICA_OK;
   if (o->list && o->ordinal && !strchr(o->list, '='))
     return table_refuse(t, "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of "
                            "them, or name single columns as in --levels 'NAME=low<middle<high'");
@@ -338,7 +314,7 @@ blica_status table_begin_known(table *t) {
     MUST(take_list(t, o->list));
   if (t->survey && !model)
     MUST(table_readstat_levels(t));
-  else if ((o->ordinal || o->numeric || o->levels) && !model)
+  else if ((o->ordinal || o->numeric) && !model)
     MUST(take_numbers(t));
   for (int i = 0; i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))

@@ -26,10 +26,6 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
     }
   if (table_is_missing(text, length)) return BLICA_OK; /* unless it is a level: 'NA' may be one that was given */
   if (!t->options.collect) return table_unknown_level(t, variable, text, length);
-  if (l->count == 2 && t->options.levels)
-    return table_fail_value(t, t->column_of[variable],
-                            "'%.*s' is a third value after '%.40s' and '%.40s'; --levels any allows two per column",
-                            (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
   if (l->count > MOST_LEVELS)
     return table_fail_column(t, t->column_of[variable],
                              "it has more than %d values; if it is a number, say --numeric; if it is no item, leave it "

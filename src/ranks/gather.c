@@ -9,61 +9,56 @@
 /* The names of variables that root has, *n of them, in a new list; a rank whose own (NULL: it has none) differ fails,
  * it alone. *n is 0 when root has none. */
 static blica_status agree_on_names(blica_ctx *ctx, char **own, int own_n, int root, int *n, const char ***names) {
-  blica_status status;
   *n = own_n;
-  TRY(bl_broadcast_texts(ctx, own, n, root, names));
-  if (!own || *n == 0) goto done;
+  MUST(bl_broadcast_texts(ctx, own, n, root, names));
+  if (!own || *n == 0) return BLICA_OK;
   if (own_n != *n)
-    FAIL(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, *n, bl_comm(ctx)->rank, own_n);
+    return bl_fail(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, *n, bl_comm(ctx)->rank,
+                   own_n);
   for (int i = 0; i < own_n; i++)
     if (strcmp(own[i], (*names)[i]) != 0)
-      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' on rank %d and '%s' on rank %d", i + 1, (*names)[i], root, own[i],
-           bl_comm(ctx)->rank);
-done:
-  return status;
+      return bl_fail(ctx, BLICA_ERR_DATA, "variable %d is '%s' on rank %d and '%s' on rank %d", i + 1, (*names)[i],
+                     root, own[i], bl_comm(ctx)->rank);
+  return BLICA_OK;
 }
 
 /* ---- counts ---- */
 
 /* Adds what root lists of segment s to the sets; own: those of this rank, NULL where root is another. */
 static blica_status add_list(blica_ctx *ctx, const bl_item_set_list *own, int root, int s, bl_item_sets *sets) {
-  blica_status status = BLICA_OK;
   BL_OWNED uint64_t *mask = NULL;
   BL_OWNED double *rows = NULL;
   int count = own ? own->count : 0;
-  TRY(bl_broadcast(ctx, &count, sizeof count, root));
+  MUST(bl_broadcast(ctx, &count, sizeof count, root));
   const size_t words = (size_t)sets->words, length = count > 0 ? (size_t)count : 0;
-  TRY(bl_alloc(ctx, length * words, &mask));
-  TRY(bl_alloc(ctx, length, &rows));
+  MUST(bl_alloc(ctx, length * words, &mask));
+  MUST(bl_alloc(ctx, length, &rows));
   if (own && length > 0) {
     memcpy(mask, own->mask, length * words * sizeof *mask);
     memcpy(rows, own->rows, length * sizeof *rows);
   }
-  TRY(bl_broadcast(ctx, mask, length * words * sizeof *mask, root));
-  TRY(bl_broadcast(ctx, rows, length * sizeof *rows, root));
+  MUST(bl_broadcast(ctx, mask, length * words * sizeof *mask, root));
+  MUST(bl_broadcast(ctx, rows, length * sizeof *rows, root));
   if (count < 0) bl_item_sets_give_up(sets, s);
-  for (size_t i = 0; i < length; i++) TRY(bl_item_sets_add(ctx, sets, s, mask + i * words, rows[i]));
-done:
-  return status;
+  for (size_t i = 0; i < length; i++) MUST(bl_item_sets_add(ctx, sets, s, mask + i * words, rows[i]));
+  return BLICA_OK;
 }
 
 /* The item sets of c, which has those of this rank's counts, become those of all ranks; none where a rank does not know
  * its own. */
 static blica_status sum_sets(blica_ctx *ctx, blica_counts *c) {
-  blica_status status = BLICA_OK;
   BL_AUTO(bl_item_sets) *sum = NULL;
   if (bl_any(ctx, !c->sets) || !c->sets) {
     bl_item_sets_free(bl_take(&c->sets));
     return BLICA_OK;
   }
-  TRY(bl_item_sets_make(ctx, c->n, c->u, &sum));
+  MUST(bl_item_sets_make(ctx, c->n, c->u, &sum));
   for (int s = 0; s < c->u; s++)
     for (int r = 0; r < bl_comm(ctx)->size; r++)
-      TRY(add_list(ctx, r == bl_comm(ctx)->rank ? &c->sets->segment[s] : NULL, r, s, sum));
+      MUST(add_list(ctx, r == bl_comm(ctx)->rank ? &c->sets->segment[s] : NULL, r, s, sum));
   bl_item_sets_free(c->sets);
   c->sets = bl_take(&sum);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The sum of all ranks' counts (own NULL: none) of n variables, on every rank, with segments in the order of the
@@ -101,33 +96,31 @@ typedef struct {
   int n;              /* 0: none has yet */
 } gathering;
 
+static void free_gathering(gathering *g) {
+  bl_intern_clear(&g->labels);
+  bl_free(g->names);
+}
+
 static blica_status receive_labels(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
-  blica_status status = BLICA_OK;
   BL_OWNED const char **labels = NULL;
   int u = own ? own->u : 0;
   int32_t id;
   if (!g->n) {
     bl_free(g->names);
-    TRY(bl_agree(ctx, agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &g->n, &g->names)));
+    MUST(bl_agree(ctx, agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &g->n, &g->names)));
   }
-  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
-  for (int s = 0; s < u; s++) TRY(bl_intern_add(ctx, &g->labels, labels[s], strlen(labels[s]), &id));
-done:
-  return status;
+  MUST(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
+  for (int s = 0; s < u; s++) MUST(bl_intern_add(ctx, &g->labels, labels[s], strlen(labels[s]), &id));
+  return BLICA_OK;
 }
 
 blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out) {
   if (out) *out = NULL;
   BL_NEED(ctx, out);
-  blica_status status = BLICA_OK;
-  gathering g = {0};
-  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_labels(ctx, own, r, &g));
-  if (!g.n) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
-  TRY(sum_ranks(ctx, own, g.n, g.names, &g.labels, out));
-done:
-  bl_intern_clear(&g.labels);
-  bl_free(g.names);
-  return status;
+  BL_CLEAN(free_gathering) gathering g = {0};
+  for (int r = 0; r < bl_comm(ctx)->size; r++) MUST(receive_labels(ctx, own, r, &g));
+  if (!g.n) return bl_fail(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
+  return sum_ranks(ctx, own, g.n, g.names, &g.labels, out);
 }
 
 /* ---- rows ---- */

@@ -121,11 +121,11 @@ same_fit() {
   same_fit "2" mixed.csv --method pairwise --sources 20 --starts 1 --max-iterations 3
   head -90 mixed.csv >short.csv # for seven ranks: some without a line of a segment, all with segments of one or none
   same_fit "7" short.csv --method blica --sources 20 --starts 1 --max-iterations 4
-  # what one rank reads for all: compressed, values of any two levels
+  # what one rank reads for all: compressed, words
   gzip -k mixed.csv
   same_fit "3" mixed.csv.gz --method blica --sources 20 --starts 1 --max-iterations 4
   awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == "NA" ? "" : $i == 1 ? "no" : "yes" } { print }' mixed.csv >words.csv
-  same_fit "3" words.csv --levels any --method blica --sources 20 --starts 1 --max-iterations 4
+  same_fit "3" words.csv --ordinal --method blica --sources 20 --starts 1 --max-iterations 4
   # counts that every rank reads
   "$BLICA" count mixed.csv --out counts.npz --quiet
   same_fit "2 4" counts.npz --method blica --sources 20 --starts 1 --max-iterations 8

@@ -100,8 +100,6 @@ P
   says "--numeric wages: no such column"
   run_code 2 fit data.csv --sources 2 --numeric income:score --levels "income=-Inf<1" --out x.json
   says "which --numeric names too"
-  run_code 2 fit data.csv --sources 2 --numeric income --levels any --out x.json
-  says "--levels any is for all columns"
   run_code 3 fit data.csv --sources 2 --levels "income=-Inf<2<1,time=-Inf<0,score=-Inf<0" --out x.json
   says "'1' is not a number above '2'"
   awk -F, -v OFS=, 'NR > 1 {$1 = 5} 1' data.csv >constant.csv

@@ -51,8 +51,8 @@ rows() { awk 'BEGIN{srand(7); print "x1,x2,x3"; for(r=0;r<1003;r++) print (rand(
   rows | sed '50s/^[^,]*/NA/' > plain.csv
   for way in "--segment-length 100" "--segment-count 7"; do
     "$BLICA" count plain.csv $way --out plain.out.csv --quiet
-    "$BLICA" count yes.csv $way --levels any --out yes.out.csv --quiet
-    "$BLICA" count - $way --levels any --out pipe.out.csv --quiet < <(cat yes.csv)
+    "$BLICA" count yes.csv $way --ordinal --out yes.out.csv --quiet
+    "$BLICA" count - $way --ordinal --out pipe.out.csv --quiet < <(cat yes.csv)
     cmp plain.out.csv <(sed 's/\[no<yes]>=1//g' yes.out.csv) # levels are part of a column's name
     cmp yes.out.csv pipe.out.csv
   done

@@ -158,15 +158,15 @@ s,b,b,3,0,0,0
 END
 }
 
-@test "levels: any two values, the lower is 0; the mapping is printed" {
-  sed '2,$s/\b0\b/no/g; 2,$s/\b1\b/yes/g' plain.csv > yes.csv && same_counts yes.csv --levels any && same_counts yes.csv && same_counts yes.csv --levels "no<yes"
-  sed '2,$s/\b1\b/2/g; 2,$s/\b0\b/1/g' plain.csv > two.csv && same_counts two.csv --levels any && same_counts two.csv --ordinal
-  sed '2,$s/\b1\b/10/g; 2,$s/\b0\b/9/g' plain.csv > ten.csv && same_counts ten.csv --levels any && same_counts ten.csv --ordinal
-  same_counts plain.csv --levels any && same_counts plain.csv --ordinal
-  run "$BLICA" count yes.csv --levels any --out got.csv
+@test "levels: two values that need no option or --ordinal; the mapping is printed" {
+  sed '2,$s/\b0\b/no/g; 2,$s/\b1\b/yes/g' plain.csv > yes.csv && same_counts yes.csv --ordinal && same_counts yes.csv && same_counts yes.csv --levels "no<yes"
+  sed '2,$s/\b1\b/2/g; 2,$s/\b0\b/1/g' plain.csv > two.csv && same_counts two.csv && same_counts two.csv --ordinal
+  sed '2,$s/\b1\b/10/g; 2,$s/\b0\b/9/g' plain.csv > ten.csv && same_counts ten.csv --ordinal
+  same_counts plain.csv --ordinal
+  run "$BLICA" count yes.csv --out got.csv
   [[ "$output" == *"in all 3 columns 'no' is 0 and 'yes' is 1"* ]]
   sed '5s/no/maybe/' yes.csv > three.csv
-  refused 3 "'maybe' is a third value after 'yes' and 'no'" three.csv --levels any
+  refused 3 "'maybe' is not one of its levels no<yes" three.csv --levels "no<yes"
 }
 
 @test "refused: values that are not 0 or 1" {

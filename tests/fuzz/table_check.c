@@ -13,7 +13,7 @@ static void note(const char *text, void *user) {
 
 table_options table_check_options(fuzz_bytes *b, const char *labels) {
   uint8_t first = fuzz_byte(b), second = fuzz_byte(b);
-  table_options o = {.levels = (first & 1) != 0, .header = (table_header)((first >> 1 & 3) % 3), .note = note};
+  table_options o = {.ordinal = (first & 1) != 0, .header = (table_header)((first >> 1 & 3) % 3), .note = note};
   switch (second & 7) {
   case 1:
     o.segment_column = "last";
