@@ -130,11 +130,6 @@ blica_status table_begin_text(table *t);
 /* Decides which column holds segments and which hold values. */
 blica_status table_assign_roles(table *t);
 
-void table_list_columns(const table *t, char *out, size_t size); /* their names, at most thirty */
-
-/* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
- * of --missing. */
-blica_status table_choose_columns(table *t);
 /* The column of a name, or of an index from 1; -1 if the table has no such column. */
 int table_column(const table *t, const char *text, size_t length);
 /* The column that --option names or numbers from 1. */
@@ -225,9 +220,7 @@ bool table_add_level(column_levels *levels, const char *text, size_t length);
 /* Whether the text is this level, as text or as the same number. */
 bool table_same_level(const char *known, const char *text, size_t length);
 bool table_above(const char *a, const char *b); /* numbers by size, text by its bytes */
-/* Fails, naming row, variable, text and the known levels. */
-blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length);
-void table_free_levels(table *t); /* all levels of the table */
+void table_free_levels(table *t);               /* all levels of the table */
 /* The level of a value; where values are collected it is added to those of its column. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, int8_t *code);
 /* AUTO_TABLE *t = NULL; is closed when the function returns. */

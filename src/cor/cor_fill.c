@@ -23,6 +23,10 @@ typedef struct {
   int *support;                    /* [2 n] */
 } completion;
 
+static void free_completion(completion *c) {
+  bl_free(c->mean);
+}
+
 /* The mean of pair p over segments, and whether there is one. */
 static bool pair_mean(const blica_cor *cor, int64_t p, double *mean) {
   const int64_t tables = cor->pairs * cor->u;
@@ -141,13 +145,10 @@ static void fill_segment(const blica_cor *cor, int s, completion *p, double *rho
 }
 
 blica_status bl_cor_fill(blica_ctx *ctx, const blica_cor *cor, int k, blica_cor **out) {
-  completion p = {.n = cor->n, .k = k};
-  blica_status status;
+  BL_CLEAN(free_completion) completion p = {.n = cor->n, .k = k};
   *out = NULL;
-  TRY(fill_mean(ctx, cor, &p));
-  TRY(bl_cor_copy(ctx, cor, out));
+  MUST(fill_mean(ctx, cor, &p));
+  MUST(bl_cor_copy(ctx, cor, out));
   for (int s = 0; s < cor->u; s++) fill_segment(cor, s, &p, (*out)->rho + cor->pairs * s);
-done:
-  bl_free(p.mean);
-  return status;
+  return BLICA_OK;
 }

@@ -38,8 +38,9 @@ blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t r
                                  const int32_t *segment);
 /* One row, of segment s; row_segment has room for it. */
 blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s);
-/* Fail: row `row` of those that are packed now has a segment, or in column i a value, that cannot be. */
+/* Fails: row `row` of those that are packed now has a segment that cannot be. */
 blica_status bl_pack_bad_segment(blica_ctx *ctx, const blica_packer *packer, int64_t row, int32_t s);
+/* The same for a value of column i. */
 blica_status bl_pack_bad_value(blica_ctx *ctx, const blica_packer *packer, int64_t row, int i, int value);
 /* Room for one more block of 64 rows, its words clear. */
 blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n);

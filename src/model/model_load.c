@@ -67,22 +67,19 @@ static blica_status read_fields(const bl_json_reader *r, const char *prefix, con
 }
 
 static blica_status read_starts(const bl_json_reader *r, const bl_json *starts, blica_fit_report *fit) {
-  blica_status status = BLICA_OK;
   if (!bl_json_is(starts, BL_JSON_ARRAY)) return bl_json_bad(r, "fit.starts is %s, not an array", bl_json_type(starts));
   size_t count = starts->count;
   if (count == 0 || count > MAX_SIDE) return bl_json_bad(r, "fit.starts has %zu elements", count);
-  TRY(bl_alloc(r->ctx, count, &fit->starts));
+  MUST(bl_alloc(r->ctx, count, &fit->starts));
   fit->n_starts = (int)count;
   const bl_json *start = starts + 1;
   for (size_t i = 0; i < count; i++, start += start->span) {
     char where[64];
     snprintf(where, sizeof where, "fit.starts[%zu]", i);
-    TRY(read_fields(r, where, start, bl_start_fields, &fit->starts[i]));
+    MUST(read_fields(r, where, start, bl_start_fields, &fit->starts[i]));
   }
-  if (fit->best_start >= fit->n_starts)
-    status = bl_json_bad(r, "fit.best_start is %d, but there are %d starts", fit->best_start, fit->n_starts);
-done:
-  return status;
+  if (fit->best_start < fit->n_starts) return BLICA_OK;
+  return bl_json_bad(r, "fit.best_start is %d, but there are %d starts", fit->best_start, fit->n_starts);
 }
 
 /* The members of an object: notes with a number each, or options with a text. */
