@@ -102,8 +102,10 @@ static const blica_option fit_table[] = {
            "given."),
     BL_ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     BL_ROW(FIT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
-           "Starting points; the result with the best objective is kept, all are reported. Methods blica, matched and "
-           "pairwise end a start as a duplicate when it reaches the optimum of the first."),
+           "Starting points; the result with the best objective is kept, all are reported. Methods blica and matched "
+           "end a "
+           "start as a duplicate when it reaches the optimum of the first; pairwise and mle begin at the best of "
+           "matched."),
     BL_ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
            "Seed of the random starting points. The same seed gives the same result."),
     BL_ROW_WITH("method=auto|blica", FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|none=inf",

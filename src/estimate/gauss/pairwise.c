@@ -1,8 +1,9 @@
 /* pairwise.c - method `pairwise`: the likelihood of the tables of all pairs (docs/method.md, equation 24).
  *
- * With two levels thresholds come from the margins, and the tables (tables.c) are the only term. With more, cuts are
- * common to all segments and carry the scales of the items, so that they must be fitted with the rest: mixing matrix,
- * variances, means and cuts together (level_tables.c). */
+ * One start, at the solution of method matched and under the scales of the priors that it has learned. With two levels
+ * thresholds come from the margins, and the tables (tables.c) are the only term. With more, cuts are common to all
+ * segments and carry the scales of the items, so that they must be fitted with the rest: mixing matrix, variances,
+ * means and cuts together (level_tables.c). */
 #include <math.h>
 #include <string.h>
 
@@ -11,30 +12,39 @@
 #include "model/model.h"
 #include "num/lbfgs.h"
 
-/* ---- two levels ---- */
-
-/* Many parameters: one start, at the solution of method matched and under the scales that it has learned. */
-static blica_status run_from_matched(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *model) {
-  const bl_problem *problem = fit->problem;
-  BL_AUTO(blica_model) *start = NULL;
-  BL_OWNED double *begin = NULL;
-  bool means_done;
+/* The solution of method matched; sd becomes the scales of the priors that it learned. */
+static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, double sd[2],
+                                blica_model **out) {
   bl_problem inner = *problem;
   blica_fit_options options = *problem->options;
-  const size_t nk = bl_local(&fit->criterion.layout, 0), size = bl_layout_size(&fit->criterion.layout);
+  bool means_done;
+  options.likelihood_power = 1;
+  if (options.prior == BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_AUTO;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
-  options.likelihood_power = 1;
-  MUST(blica_model_create(ctx, model->n, model->k, model->u, &start));
+  MUST(bl_model_like(ctx, model, out));
+  MUST(bl_estimate_matched(ctx, &inner, *out, &means_done));
+  bl_model_prior(*out, &sd[0], &sd[1]);
+  return BLICA_OK;
+}
+
+/* ---- two levels ---- */
+
+static blica_status run_from_matched(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *model) {
+  BL_AUTO(blica_model) *start = NULL;
+  BL_OWNED double *begin = NULL;
+  bl_problem inner = *fit->problem;
+  blica_fit_options options = *fit->problem->options;
+  double sd[2] = {options.prior_mixing, options.prior_variance};
+  const size_t nk = bl_local(&fit->criterion.layout, 0), size = bl_layout_size(&fit->criterion.layout);
   MUST(bl_alloc(ctx, size, &begin));
-  MUST(bl_estimate_matched(ctx, &inner, start, &means_done));
+  MUST(first_model(ctx, fit->problem, model, sd, &start));
   memcpy(begin, start->mixing, nk * sizeof *begin);
   for (size_t i = nk; i < size; i++) begin[i] = log(start->variances[i - nk]);
-  options = *problem->options;
   options.starts = 1;
-  bl_model_prior(start, &options.prior_mixing, &options.prior_variance);
+  options.prior_mixing = sd[0], options.prior_variance = sd[1];
   if (options.prior != BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_FIXED;
-  inner.stage = problem->stage;
+  inner.options = &options;
   fit->problem = &inner, fit->begin = begin;
   return bl_gauss_fit_run(ctx, fit, model);
 }
@@ -76,26 +86,6 @@ done:
   return status;
 }
 
-/* The solution of method matched with its means and cuts; sd becomes the scales of the priors that it learned. */
-static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, double sd[2],
-                                blica_model **out) {
-  blica_status status;
-  bl_problem inner = *problem;
-  blica_fit_options options = *problem->options;
-  bool means_done;
-  options.likelihood_power = 1;
-  if (options.prior == BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_AUTO;
-  inner.options = &options;
-  inner.stage = bl_stage_below(&problem->stage, "matched");
-  TRY(bl_model_like(ctx, model, out));
-  TRY(bl_estimate_matched(ctx, &inner, *out, &means_done));
-  TRY(bl_solve_means(ctx, *out, true));
-  bl_model_prior(*out, &sd[0], &sd[1]);
-done:
-  return status;
-}
-
-/* One start, at the solution of method matched and under the priors that it has learned. */
 static blica_status estimate_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model) {
   blica_status status;
   const blica_fit_options *o = problem->options;
@@ -106,6 +96,7 @@ static blica_status estimate_levels(blica_ctx *ctx, const bl_problem *problem, b
   shared own = {0};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &own, .count = 1, .factor = 1, .keep = true};
   TRY(first_model(ctx, problem, model, sd, &first));
+  TRY(bl_solve_means(ctx, first, true));
   TRY(bl_level_tables_make(ctx, model, problem->counts, 0.5 * o->likelihood_power, none ? 0 : 1 / (sd[0] * sd[0]),
                            none ? 0 : 1 / (sd[1] * sd[1]), &own.tables));
   all.size = bl_level_tables_size(own.tables);
@@ -135,6 +126,5 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   bl_criterion_add(&fit.criterion, bl_tables_term(tables));
   MUST(bl_gauss_make(ctx, layout, problem->cor, NULL, problem->options->likelihood_power, &gauss));
   fit.criterion.gauss = gauss; /* what the tables tell is about what their correlations do */
-  const bool many = (size_t)model->n * (size_t)model->k > BL_LAPLACE_MAX;
-  return many ? run_from_matched(ctx, &fit, model) : bl_gauss_fit_run(ctx, &fit, model);
+  return run_from_matched(ctx, &fit, model);
 }
