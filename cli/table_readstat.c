@@ -42,7 +42,10 @@ blica_status table_list_variables(const char *path, char message[TABLE_MESSAGE],
 
 #include <readstat.h>
 
-enum { LABEL_MOST = 200 }; /* bytes of a label that are kept */
+enum {
+  LABEL_MOST = 200, /* bytes of a label that are kept */
+  SET_NAME = 128    /* most bytes of the name of a set of labels in .dta files */
+};
 
 /* A code of a variable, and which level it is. */
 typedef struct {
@@ -140,7 +143,7 @@ static int on_variable(int index, readstat_variable_t *from, const char *label_s
   to->text = readstat_variable_get_type_class(from) == READSTAT_TYPE_CLASS_STRING;
   to->date = is_date(readstat_variable_get_format(from));
   to->measure = readstat_variable_get_measure(from);
-  to->label_set = label_set ? strdup(label_set) : NULL;
+  to->label_set = label_set ? strndup(label_set, SET_NAME) : NULL; /* that of a damaged .dta file may have no end */
   const char *label = readstat_variable_get_label(from);
   to->label = label && *label ? strdup(label) : NULL;
   if (to->label) bl_text_clean(to->label);

@@ -10,8 +10,13 @@
 
 enum { WORDS = 32, TEXT = 1024 };
 
+/* Whether text is a word, or the number of the word `none`. */
 static bool in_words(const blica_option *o, const char *text) {
   size_t length = strlen(text);
+  const char *none = o->words ? strstr(o->words, "none=") : NULL;
+  char *end;
+  const double number = strtod(text, &end);
+  if (none && length > 0 && !*end && number == strtod(none + strlen("none="), NULL)) return true;
   for (const char *word = o->words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
     if (strcspn(word, "=|") == length && strncmp(word, text, length) == 0) return true;
   return false;
