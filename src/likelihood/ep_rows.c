@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "likelihood/engines.h"
-#include "likelihood/posterior.h"
 #include "num/rectangles/ep.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"

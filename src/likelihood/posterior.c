@@ -7,7 +7,7 @@
  * integrated: the trapezoidal rule converges geometrically, and its nodes are finer than a normal density needs.
  * Accuracy: docs/likelihood.md has errors of means and standard deviations by design. Checked against integrals over
  * the sources, importance sampling and a Gibbs sampler: tests/unit/likelihood/test_row_posterior.c, test_gibbs.c. */
-#include "likelihood/posterior.h"
+#include "likelihood/engines.h"
 
 #include <math.h>
 #include <string.h>

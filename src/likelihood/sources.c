@@ -1,6 +1,6 @@
 /* sources.c - what is known of the sources of each row: posterior mean, standard deviation, draws.
  *
- * Distinct rows are computed once (posterior.h), in tasks that do not depend on the number of threads and ranks. A row
+ * Distinct rows are computed once (posterior.c), in tasks that do not depend on the number of threads and ranks. A row
  * of unknown segment has a mixture over the segments of the model, weighted by their samples and the row's probability
  * in them. Its sites of expectation propagation under the pooled distribution of the sources are common to all
  * segments: they say roughly how probable the row is in each, in closed form, and are where each begins. Segments whose
@@ -14,7 +14,6 @@
 #include "base/option.h"
 #include "data/pack.h"
 #include "likelihood/engines.h"
-#include "likelihood/posterior.h"
 #include "model/model.h"
 #include "num/rng.h"
 #include "ranks/facts.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "likelihood/posterior.h"
+#include "likelihood/engines.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
 
