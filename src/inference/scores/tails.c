@@ -23,7 +23,7 @@
 enum {
   ITEMS = 16,
   DRAWS_OF_ROW = 16,
-  DRAWS = 1 << 19,
+  DRAWS = 1 << 17,
   DRAWS_LEAST = 256
 }; /* of a source; at most, in all; a segment */
 static const uint64_t SEED = 0x7461696c73;
