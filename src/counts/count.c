@@ -90,24 +90,12 @@ static void add_square(const job *j, int s, int i0, int j0, const square_sums *s
   }
 }
 
-static int segment_of(const job *j, int64_t task) {
-  int low = 0, high = j->data->u;
-  while (high - low > 1) {
-    int middle = low + (high - low) / 2;
-    if (j->first[middle] <= task)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static void count_task(int64_t item, int thread, void *user) {
   (void)thread;
   job *j = user;
   const blica_data *d = j->data;
   int64_t task = j->begin + item;
-  int s = segment_of(j, task);
+  int s = bl_segment_of_task(j->first, d->u, task);
   task -= j->first[s];
   int64_t square = task % j->squares, chunk = task / j->squares, words = d->words[s];
   int column_block = 0;

@@ -60,19 +60,13 @@ blica_status bl_item_sets_copy(blica_ctx *ctx, const bl_item_sets *sets, bl_item
   return BLICA_OK;
 }
 
-static int compare_masks(const uint64_t *a, const uint64_t *b, int words) {
-  for (int w = 0; w < words; w++)
-    if (a[w] != b[w]) return a[w] < b[w] ? -1 : 1;
-  return 0;
-}
-
 /* The first set that is not below mask; its number may be count. */
 static int lower_bound(const bl_item_sets *sets, int s, const uint64_t *mask) {
   const bl_item_set_list *list = &sets->segment[s];
   int low = 0, high = list->count;
   while (low < high) {
     const int middle = low + (high - low) / 2;
-    if (compare_masks(list->mask + (size_t)middle * (size_t)sets->words, mask, sets->words) < 0)
+    if (bl_compare_words(list->mask + (size_t)middle * (size_t)sets->words, mask, sets->words) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -84,7 +78,7 @@ int bl_item_sets_find(const bl_item_sets *sets, int s, const uint64_t *mask) {
   const bl_item_set_list *list = &sets->segment[s];
   const int at = lower_bound(sets, s, mask);
   const bool found =
-      at < list->count && compare_masks(list->mask + (size_t)at * (size_t)sets->words, mask, sets->words) == 0;
+      at < list->count && bl_compare_words(list->mask + (size_t)at * (size_t)sets->words, mask, sets->words) == 0;
   return found ? at : -1;
 }
 

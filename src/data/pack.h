@@ -57,6 +57,21 @@ static inline int8_t bl_data_value(const blica_data *data, int s, int i, int64_t
 }
 /* The place of each row of the input among the rows sorted by segment; the caller frees it. */
 blica_status bl_row_places(blica_ctx *ctx, const blica_data *data, int64_t **out);
+/* Compares keys of this many words: below 0, 0 or above 0. */
+static inline int bl_compare_words(const uint64_t *a, const uint64_t *b, int words) {
+  for (int w = 0; w < words; w++)
+    if (a[w] != b[w]) return a[w] < b[w] ? -1 : 1;
+  return 0;
+}
+/* The segment whose tasks hold this one: the last s with first[s] <= task, of first [u+1], which rises. */
+static inline int bl_segment_of_task(const int64_t *first, int u, int64_t task) {
+  int low = 0, high = u;
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    *(first[middle] <= task ? &low : &high) = middle;
+  }
+  return low;
+}
 /* The weights of the rows of segment s; NULL: all are 1. */
 const double *bl_data_weights(const blica_data *data, int s);
 /* The sum of the weights of a segment: its rows when all weights are 1. */

@@ -83,12 +83,6 @@ static const uint64_t *key_at(const segment_keys *k, int64_t rank) {
   return k->keys.key + k->rank[rank] * 2 * k->keys.words;
 }
 
-static int order_keys(const uint64_t *a, const uint64_t *b, int width) {
-  for (int w = 0; w < width; w++)
-    if (a[w] != b[w]) return a[w] < b[w] ? -1 : 1;
-  return 0;
-}
-
 /* Bottom-up merge sort of key numbers: qsort would need a global for the keys. */
 static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
   const int64_t count = k->keys.count, width = 2 * k->keys.words;
@@ -102,8 +96,8 @@ static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
       int64_t middle = low + run < count ? low + run : count;
       int64_t high = low + 2 * run < count ? low + 2 * run : count, a = low, b = middle;
       for (int64_t at = low; at < high; at++) {
-        bool left =
-            a < middle && (b >= high || order_keys(key + from[a] * width, key + from[b] * width, (int)width) <= 0);
+        bool left = a < middle &&
+                    (b >= high || bl_compare_words(key + from[a] * width, key + from[b] * width, (int)width) <= 0);
         to[at] = left ? from[a++] : from[b++];
       }
     }

@@ -14,6 +14,7 @@
 #include "base/option.h"
 #include "base/base.h"
 #include "counts/counts.h"
+#include "data/pack.h"
 #include "model/model.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"
@@ -215,15 +216,8 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
 static void rows_task(int64_t item, int thread, void *user) {
   rows_job *job = user;
   const blica_model *m = job->model;
-  int s = 0;
   item += job->offset;
-  for (int high = m->u; high - s > 1;) { /* the segment whose tasks hold this item */
-    int middle = s + (high - s) / 2;
-    if (job->first[middle] <= item)
-      s = middle;
-    else
-      high = middle;
-  }
+  const int s = bl_segment_of_task(job->first, m->u, item);
   int64_t block = item - job->first[s], words = job->data->words[s];
   double *y = job->work + (size_t)thread * WORD * (size_t)(m->n + m->k), *z = y + WORD * (size_t)m->n;
   bl_rng rng = bl_rng_make(job->seed, stream_of(DRAW_ROWS, (uint64_t)s, (uint64_t)block));
