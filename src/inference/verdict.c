@@ -132,11 +132,16 @@ static bool much_freed(const blica_assessment *a) {
   return MUCH_FREED * a->freed > a->n * a->u;
 }
 
+/* Whether something was freed and the rest does not fit: freeing hides a part of the misfit. */
+static bool rest_differs(const blica_assessment *a) {
+  return a->freed > 0 && a->m2_p <= STRONG;
+}
+
 /* Whether pairs and margins are close to the model. */
 static bool close_fit(const blica_assessment *a, bool *pairs) {
   *pairs = !isnan(a->srmr) && (!isfinite(a->m2) || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) &&
            !(a->srmr_unbiased > SMALL);
-  return *pairs && !shifted(a) && !much_freed(a);
+  return *pairs && !shifted(a) && !much_freed(a) && !rest_differs(a);
 }
 
 /* Says what to try: names the item with the largest residuals, the threshold that is furthest off, and what heavy
@@ -176,7 +181,9 @@ static void answer_fit(blica_assessment *a) {
   if (a->freed > 0)
     snprintf(apart, sizeof apart, " %d pair%s of an item and a segment %s free, without errors of %s own%s.", a->freed,
              a->freed == 1 ? "" : "s", a->freed == 1 ? "is" : "are", a->freed == 1 ? "its" : "their",
-             much_freed(a) ? "; with so many anything fits" : "");
+             much_freed(a)     ? "; with so many anything fits"
+             : rest_differs(a) ? "; what is left does not fit"
+                               : "");
   if (isnan(a->distance))
     SAY(a, BLICA_FIT, BLICA_UNKNOWN,
         "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);

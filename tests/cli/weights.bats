@@ -301,10 +301,18 @@ P
   only_files bad.csv f.csv
 }
 
-@test "several processes read weights as one does" {
+@test "several processes read weights, clusters and strata as one does" {
   [ -x "$(dirname "$BLICA")/blica-mpi" ] && command -v mpirun >/dev/null || skip "no MPI (libopenmpi-dev, openmpi-bin)"
   cd "$BATS_FILE_TMPDIR"
   run_code 0 count f.csv --weights w --frequencies freq $items --out one.npz
   mpirun --allow-run-as-root --oversubscribe -n 2 "$(dirname "$BLICA")/blica-mpi" count f.csv --weights w --frequencies freq $items --out two.npz
   cmp one.npz two.npz
+  awk -F, -v OFS=, 'NR == 1 { print $0, "half"; next } { print $0, int(NR / 4) % 2 }' f.csv > half.csv
+  run_code 0 fit d/data.csv --sources 2 --out ranks.json
+  for more in "" "--cluster class --weights w"; do
+    run_code 0 assess ranks.json half.csv --strata half $more $items --bootstrap 20 --json
+    mpirun --allow-run-as-root --oversubscribe -n 2 "$(dirname "$BLICA")/blica-mpi" assess ranks.json half.csv --strata half $more \
+      $items --bootstrap 20 --json --quiet > two.json
+    [ "$(cat two.json)" = "$out" ]
+  done
 }
