@@ -5,11 +5,12 @@
  * being common in the segment with most of its rows alone: the one without which the tests of the others say least
  * (the sum of -log p). Then the items return, the last first. Rows of A and cuts that were estimated apart in each
  * segment say where an item agrees with itself: the half of the segments that is nearest to the median is common again,
- * and each of the others if its tests allow that; else its cuts are freed, and its row of A, too, if its loadings have
- * p <= LEVEL. At last single items are freed one after the other, that with the least adjusted p first, as above.
- * An item differs when an adjusted p is at most LEVEL / 2, as cuts and loadings are two families of tests. Adjusted p
- * count items that are freed already as rejected, as Benjamini and Hochberg (1995) do. A search that is stopped frees
- * nothing. How often items are freed that do not differ: bench/results/invariance.md. */
+ * and each of the others if its tests allow that and those of the others stay as they were; else its cuts are freed,
+ * and its row of A, too, if its loadings have p <= LEVEL. At last single items are freed one after the other, that with
+ * the least adjusted p first, as above. An item differs when an adjusted p is at most LEVEL / 2, as cuts and loadings
+ * are two families of tests. Adjusted p count items that are freed already as rejected, as Benjamini and Hochberg
+ * (1995) do. A search that is stopped frees nothing. How often items are freed that do not differ:
+ * bench/results/invariance.md. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,12 +131,14 @@ static void put_aside(const job *b, int i, uint8_t *freed) {
   for (int s = 0; s < b->u; s++) freed[i + b->n * s] = s != largest && rows_of(b, i, s) > 0 ? BLICA_FREED_ROW : 0;
 }
 
-/* p [n] <- the least adjusted p of each item that differs and is not aside; of the others infinity. */
+/* p [n] <- the least adjusted p of each item that differs, 1 of others: an item that bends the common fit much may seem
+ * to obey it; infinity of those that are aside. */
 static void rank_items(const job *b, const uint8_t *freed, double *p) {
   for (int i = 0; i < b->n; i++) {
     bool aside = false;
     for (int s = 0; s < b->u; s++) aside |= freed[i + b->n * s] > 0;
-    if (aside || !worst(b, i, -1, &p[i])) p[i] = INFINITY;
+    if (!worst(b, i, -1, &p[i])) p[i] = 1;
+    if (aside) p[i] = INFINITY;
   }
 }
 
@@ -153,9 +156,10 @@ static blica_status next_aside(job *b, uint8_t *freed, int *aside) {
   const size_t cells = (size_t)b->n * (size_t)b->u;
   BL_OWNED uint8_t *trial = NULL;
   BL_OWNED double *p = NULL;
-  double best = excess(b->tests);
+  double best = excess(b->tests), any;
   bool fits;
   *aside = -1;
+  if (!worst(b, -1, -1, &any)) return BLICA_OK;
   MUST(bl_alloc(b->ctx, cells, &trial));
   MUST(bl_alloc(b->ctx, (size_t)b->n, &p));
   rank_items(b, freed, p);
@@ -215,6 +219,8 @@ static blica_status find_distances(const job *b, int i, double *far) {
 /* Lets item i, which is aside, be common where it agrees with itself. */
 static blica_status bring_back(job *b, int i, uint8_t *freed) {
   BL_OWNED double *far = NULL;
+  double before = INFINITY; /* excess while the segment at hand is free */
+  const double most = log(b->n * b->u * 2 / LEVEL);
   int seen = 0, own = 0;
   MUST(bl_alloc(b->ctx, (size_t)b->u, &far));
   MUST(find_distances(b, i, far));
@@ -227,9 +233,15 @@ static blica_status bring_back(job *b, int i, uint8_t *freed) {
     bool fits;
     far[s] = INFINITY;
     *cell = 0;
-    if (2 * back < seen) continue;
+    if (2 * (back + 1) < seen) continue; /* the nearest half; its last is fitted */
     MUST(try_fit(b, freed, &fits));
-    if (!fits || worst(b, i, s, &p)) *cell = fits ? what_differs(b->tests, i, s) : BLICA_FREED_ROW, own++;
+    const bool differs = fits && worst(b, i, s, &p), bends = !fits || excess(b->tests) > before + most;
+    if (2 * back >= seen && (differs || bends)) {
+      *cell = differs ? what_differs(b->tests, i, s) : BLICA_FREED_ROW;
+      own++;
+    } else if (fits) {
+      before = excess(b->tests);
+    }
   }
   b->found += own;
   return BLICA_OK;
