@@ -1,10 +1,12 @@
 /* posterior.c - posterior moments of the sources of rows: expectation propagation with its second order, and for rows
  * whose posterior is far from normal an exact integral over the direction in which it is farthest.
  *
+ * One source, or two of up to EXACT_ITEMS items: the trapezoidal rule over the sources, on a grid that has the mean and
+ * covariance of the above. It converges geometrically, and the grid is finer than a normal density needs.
+ *
  * The second order (num/rectangles/ep.h) says by how much the covariance found is too small. Where that exceeds HARD of
  * the variance in some direction v of the sources, the integral over v'z is done on equidistant nodes, and expectation
- * propagation takes the other k - 1 directions given each node, eight nodes side by side. One source is always
- * integrated: the trapezoidal rule converges geometrically, and its nodes are finer than a normal density needs.
+ * propagation takes the other k - 1 directions given each node, eight nodes side by side.
  * Accuracy: docs/likelihood.md has errors of means and standard deviations by design. Checked against integrals over
  * the sources, importance sampling and a Gibbs sampler: tests/unit/likelihood/test_row_posterior.c, test_gibbs.c. */
 #include "likelihood/engines.h"
@@ -14,7 +16,9 @@
 
 #include "num/rectangles/ep.h"
 
-enum { MOST_NODES = 40, POWER_STEPS = 12 };
+enum { MOST_NODES = 16, POWER_STEPS = 12, EXACT_ITEMS = 10, LEAST_SIDE = 24, MOST_SIDE = 40 };
+#define REACH 14.8 /* width of the grid in standard deviations */
+#define FINE 1.23  /* 2 pi^2/16: a step whose square times the slopes squared is below that errs by e^-16 */
 #define HARD 0.4
 #define LEAST_KEPT 0.5 /* of a variance, when the second order lowers it */
 
@@ -31,14 +35,9 @@ typedef struct {
   double at[MOST_NODES], *ep_work;
 } slice;
 
-/* Nodes of v'z: fewer where expectation propagation does the most. */
-static int nodes_of(int k) {
-  return k == 1 ? MOST_NODES : k == 2 ? 16 : 8;
-}
-
 static size_t slice_work(int n, int k) {
-  const size_t c = (size_t)k, others = c - 1, nodes = (size_t)nodes_of(k);
-  return 2 * c * c + 4 * c + (size_t)n * (8 + others) + nodes * (1 + others * (1 + 2 * others)) + 8;
+  const size_t c = (size_t)k, others = c - 1;
+  return 2 * c * c + 4 * c + (size_t)n * (8 + others) + MOST_NODES * (1 + others * (1 + 2 * others)) + 8;
 }
 
 size_t bl_posterior_work(int n, int k, int64_t count) {
@@ -55,7 +54,7 @@ static double *take(double **work, size_t count) {
 
 /* Divides work among the arrays. */
 static slice slice_of(const bl_posterior *p, blica_simd level, double *ep_work, double *work) {
-  const size_t k = (size_t)p->k, others = k - 1, n = (size_t)p->n, nodes = (size_t)nodes_of(p->k);
+  const size_t k = (size_t)p->k, others = k - 1, n = (size_t)p->n;
   slice s = {.p = p, .level = level, .ep_work = ep_work};
   s.nodes = take(&work, 8 * n);
   s.factor = take(&work, k * k);
@@ -63,8 +62,8 @@ static slice slice_of(const bl_posterior *p, blica_simd level, double *ep_work, 
   s.w = take(&work, k);
   s.step = take(&work, k);
   s.loading = take(&work, n * others);
-  s.log_p = take(&work, nodes);
-  s.inner = take(&work, nodes * others * (1 + 2 * others));
+  s.log_p = take(&work, MOST_NODES);
+  s.inner = take(&work, MOST_NODES * others * (1 + 2 * others));
   s.excess = take(&work, 8);
   s.joint = take(&work, k * (1 + k));
   return s;
@@ -189,9 +188,9 @@ static void write_joint(slice *s, double *moments) {
 /* The integral over v'z of a row whose moments by expectation propagation are in moments. */
 static void integrate(slice *s, int64_t row, double *moments) {
   const int k = s->p->k, others = k - 1;
-  const int count = nodes_of(k);
-  const double spacing = k == 1 ? 0.38 : k == 2 ? 0.5 : 0.85; /* in standard deviations */
-  const double sign = s->v[0] > 0 ? -1.0 : 1.0;               /* so that w keeps its digits */
+  const int count = k == 2 ? 16 : 8;
+  const double spacing = k == 2 ? 0.5 : 0.85;
+  const double sign = s->v[0] > 0 ? -1.0 : 1.0; /* so that w keeps its digits */
   for (int l = 0; l < k; l++) s->w[l] = s->v[l] *= sign;
   s->w[0] -= 1.0;
   const double center = dot(k, s->v, moments), size = sqrt(form(k, moments + k, s->v)) * spacing;
@@ -204,6 +203,85 @@ static void integrate(slice *s, int64_t row, double *moments) {
   for (int j = 0; j < count; j++) s->log_p[j] -= 0.5 * s->at[j] * s->at[j];
   s->p->log_p[row] = join_nodes(s, count) + log(size * 0.3989422804014326779);
   write_joint(s, moments);
+}
+
+/* Weighted sums over a grid of one or two sources, deviations being from its center. */
+typedef struct {
+  double top, sum, shift[2], square[4]; /* top: the largest log weight, which the others are relative to */
+} grid_sums;
+
+/* Adds a node with this deviation. */
+static void add_node(grid_sums *t, int k, double log_weight, const double *step) {
+  const double scale = log_weight > t->top ? exp(t->top - log_weight) : 1.0;
+  t->top = fmax(t->top, log_weight);
+  const double weight = exp(log_weight - t->top);
+  t->sum = t->sum * scale + weight;
+  for (int l = 0; l < k; l++) t->shift[l] = t->shift[l] * scale + weight * step[l];
+  for (int l = 0; l < k * k; l++) t->square[l] = t->square[l] * scale + weight * step[l / k] * step[l % k];
+}
+
+/* log P given eight nodes of the grid, which lie at mean + step. */
+static void run_grid_nodes(slice *s, const bl_ep *ep, const double *mean, double step[BL_LANES][2]) {
+  const int k = s->p->k;
+  for (int i = 0; i < s->p->n; i++) {
+    const double *load = s->p->loading + i * k, second = k > 1 ? load[1] : 0.0;
+    const double center = s->p->mean[i] + dot(k, load, mean);
+    for (int lane = 0; lane < BL_LANES; lane++)
+      s->nodes[i * BL_LANES + lane] = center + load[0] * step[lane][0] + second * step[lane][1];
+  }
+  bl_ep_run(ep, s->level);
+}
+
+/* Nodes of the grid along column j of the factor of the covariance. The integrand's Fourier transform falls like
+ * exp(-w^2/(2 (1 + sum b_i^2))), b_i being the slopes of the items (docs/likelihood.md, Grid). */
+static int side_of(const slice *s, int j) {
+  const int k = s->p->k;
+  double axis[2] = {0}, slopes;
+  for (int l = j; l < k; l++) axis[l] = s->factor[l * k + j];
+  slopes = dot(k, axis, axis);
+  for (int i = 0; i < s->p->n; i++) {
+    const double slope = dot(k, s->p->loading + i * k, axis);
+    slopes += slope * slope;
+  }
+  int side = LEAST_SIDE;
+  while (side < MOST_SIDE && REACH / (side - 1) * (REACH / (side - 1)) * slopes > FINE) side += BL_LANES;
+  return side;
+}
+
+/* The trapezoidal rule over one or two sources of a row, around the given moments, which it replaces. */
+static void integrate_all(slice *s, int64_t row, double *moments) {
+  const bl_posterior *p = s->p;
+  const int k = p->k;
+  grid_sums t = {.top = -INFINITY};
+  const bl_ep ep = {.n = p->n,
+                    .loading = s->loading,
+                    .nodes = s->nodes,
+                    .count = BL_LANES,
+                    .x = p->x + row * p->n,
+                    .levels = p->levels,
+                    .log_p = s->log_p,
+                    .work = s->ep_work};
+  bl_factorise(k, moments + k, s->factor);
+  const int side[2] = {side_of(s, 0), k > 1 ? side_of(s, 1) : 1}, count = side[0] * side[1];
+  const double width[2] = {REACH / (side[0] - 1), k > 1 ? REACH / (side[1] - 1) : 0.0};
+  for (int first = 0; first < count; first += BL_LANES) {
+    double step[BL_LANES][2] = {{0}};
+    for (int lane = 0; lane < BL_LANES; lane++)
+      for (int j = 0, at = first + lane; j < k; at /= side[j++])
+        for (int l = j; l < k; l++)
+          step[lane][l] += s->factor[l * k + j] * width[j] * (at % side[j] - 0.5 * (side[j] - 1));
+    run_grid_nodes(s, &ep, moments, step);
+    for (int lane = 0; lane < BL_LANES; lane++) {
+      double square = 0.0;
+      for (int l = 0; l < k; l++) square += (moments[l] + step[lane][l]) * (moments[l] + step[lane][l]);
+      add_node(&t, k, s->log_p[lane] - 0.5 * square, step[lane]);
+    }
+  }
+  p->log_p[row] = t.top + log(t.sum);
+  for (int l = 0; l < k; l++) p->log_p[row] += log(width[l] * s->factor[l * k + l] * 0.3989422804014326779);
+  for (int l = 0; l < k; l++) moments[l] += t.shift[l] / t.sum;
+  for (int l = 0; l < k * k; l++)
+    moments[k + l] = t.square[l] / t.sum - t.shift[l / k] * t.shift[l % k] / (t.sum * t.sum);
 }
 
 static bl_ep ep_of(const bl_posterior *p, double *work) {
@@ -245,8 +323,10 @@ void bl_posterior_run(const bl_posterior *p, blica_simd level) {
     const double share = admissible(k, s.cov, s.add);
     memcpy(moments, own, sizeof(double) * (size_t)k);
     for (int j = 0; j < k * k; j++) moments[k + j] = s.cov[j] + share * s.add[j];
-    if (k == 1 || excess[row] > HARD) /* more than HARD of the trace, perhaps of one direction */
-      if (worst_direction(&s) > HARD || k == 1) integrate(&s, row, moments);
+    if (k == 1 || (k == 2 && p->n <= EXACT_ITEMS))
+      integrate_all(&s, row, moments);
+    else if (excess[row] > HARD && worst_direction(&s) > HARD)
+      integrate(&s, row, moments);
   }
 }
 

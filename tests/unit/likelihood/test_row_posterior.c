@@ -138,18 +138,18 @@ static void check(const design *d, int draws, double mean_error, double sd_error
 }
 
 static void test_accuracy(void **state) {
-  static const design designs[] = {{3, 1, 2, 3, .5, 3, 0},   {3, 2, 2, 3, .5, 3, 0},   {8, 2, 2, 3, .5, 3, 0},
-                                   {10, 2, 2, 3, .5, 3, 0},  {6, 3, 2, 3, .5, 3, 0},   {12, 2, 2, 3, .2, 8, 0},
-                                   {20, 5, 2, 3, .2, 8, 0},  {20, 8, 2, 3, .5, 3, 0},  {40, 5, 2, 3, .5, 3, 0},
-                                   {40, 5, 2, .7, .5, 3, 0}, {60, 4, 2, 3, .5, 3, 0},  {100, 10, 2, 3, .5, 3, 0},
-                                   {10, 3, 4, 3, .5, 3, .5}, {20, 5, 4, 3, .5, 3, .5}, {15, 3, 2, 3, .5, 3, 3}};
+  static const design designs[] = {{3, 1, 2, 3, .5, 3, 0},   {3, 2, 2, 3, .5, 3, 0},    {8, 2, 2, 3, .5, 3, 0},
+                                   {6, 3, 2, 3, .5, 3, 0},   {12, 2, 2, 3, .2, 8, 0},   {20, 5, 2, 3, .2, 8, 0},
+                                   {20, 8, 2, 3, .5, 3, 0},  {40, 5, 2, 3, .5, 3, 0},   {40, 5, 2, .7, .5, 3, 0},
+                                   {60, 4, 2, 3, .5, 3, 0},  {100, 10, 2, 3, .5, 3, 0}, {10, 3, 4, 3, .5, 3, .5},
+                                   {20, 5, 4, 3, .5, 3, .5}, {15, 3, 2, 3, .5, 3, 3}};
   (void)state;
   for (size_t d = 0; d < sizeof designs / sizeof *designs; d++) check(&designs[d], 800000, 0.02, 0.03, 0.03);
 }
 
-/* One source: nothing but the sampling error of the reference is left. */
+/* One source, and two with few items: nothing but the sampling error of the reference is left. */
 static void test_exact(void **state) {
-  static const design designs[] = {{5, 1, 2, 3, .2, 8, 0}, {30, 1, 2, 3, .2, 8, 0}};
+  static const design designs[] = {{5, 1, 2, 3, .2, 8, 0}, {30, 1, 2, 3, .2, 8, 0}, {10, 2, 2, 3, .5, 3, 0}};
   (void)state;
   for (size_t d = 0; d < sizeof designs / sizeof *designs; d++) check(&designs[d], 2000000, 0.006, 0.006, 0.006);
 }
