@@ -49,11 +49,12 @@ static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_bytes b = {data, size};
   uint8_t how = fuzz_byte(&b);
-  const char *engine = engines[(how >> 5) % 4];
   blica_model *m = random_model(&b, how & 4);
+  int engine = (how >> 5) % 4;
+  if (m->k > 2 && engine == 1) engine = 0; /* a grid takes a minute for three steep sources */
   blica_data *d = random_data(&b, m->n, m->u, 3);
   if (d && (how & 8))
-    check_loglik(fuzz_ctx(), m, d, engine);
+    check_loglik(fuzz_ctx(), m, d, engines[engine]);
   else if (d)
     check_sources(fuzz_ctx(), m, d, (how >> 5) % 3, how & 16);
   blica_data_free(d);
