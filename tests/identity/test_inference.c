@@ -315,12 +315,17 @@ static void the_verdict_follows_the_numbers(void **state) {
     blica_assessment a = {.n = 2, .k = 2, .u = 4, .rank = 7, .rank_parameters = 7, .angle = angle, .variables = names};
     a.change_p = cases[i].p, a.expected_mcs = 0.96, a.chance_mcs = cases[i].chance, a.distance = cases[i].distance;
     a.srmr = a.srmr_unbiased = cases[i].srmr, a.rmsea2 = cases[i].rmsea2, a.m2 = 10, a.m2_p = 1e-4, a.df = 5;
-    a.twin[0] = cases[i].twin, a.twin[1] = 1, a.margin_p = NAN, a.margin_item = -1;
+    a.twin[0] = cases[i].twin, a.twin[1] = 1, a.margin_p = a.tails_p = NAN, a.margin_item = -1;
     a.draws_per_segment = cases[i].draws, a.inflation = cases[i].draws < 100 ? 3 : 1;
     bl_verdict(&a);
     for (int q = 0; q < BLICA_QUESTIONS; q++) strcat(strcat(answers, q ? " " : ""), blica_answer_name(a.answer[q]));
     assert_string_equal(answers, cases[i].answers);
     assert_true(strncmp(a.verdict[BLICA_AXES], cases[i].axes, strlen(cases[i].axes)) == 0);
+    a.tails_p = 1e-3; /* heavy tails: the fit is at most weak, and angles stay right */
+    const blica_answer fit = a.answer[BLICA_FIT], axes = a.answer[BLICA_AXES];
+    bl_verdict(&a);
+    assert_int_equal(a.answer[BLICA_FIT], fit == BLICA_YES ? BLICA_WEAK : fit);
+    assert_int_equal(a.answer[BLICA_AXES], axes);
   }
   assert_string_equal(blica_question_name(BLICA_FIT), "fit");
   assert_null(blica_question_name(BLICA_QUESTIONS));
