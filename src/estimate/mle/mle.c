@@ -5,15 +5,17 @@
  * one fixed shifted lattice per segment, so f is a smooth function and its gradient exact (likelihood.h). Minimised by
  * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
- * or grid goes first. Started from the solution of method matched.
+ * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
  * What is recorded of the end is computed once more by finer integrals, those of blica_loglik.
- * Beyond twelve variables by expectation propagation: its likelihood is an approximation, whose maximum is as near to
- * the truth (docs/likelihood.md).
- * With prior=auto the scales are those that matched has learned.
+ * Beyond twelve variables by expectation propagation, started from matched under the priors that it learned: its
+ * likelihood is an approximation, whose maximum is as near to the truth (docs/likelihood.md).
+ * With prior=auto the scales are learned by empirical Bayes between the coarse rounds (mle_information.c).
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/split.h"
 #include "estimate/mle/mle.h"
 #include "estimate/multistart.h"
 #include "num/lbfgs.h"
@@ -21,6 +23,7 @@
 
 enum {
   HISTORY = 40,
+  PRIOR_ROUNDS = 4,  /* of empirical Bayes */
   MAX_HALVINGS = 60, /* of A until its likelihood can be computed */
   RENEW = 12,        /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
@@ -33,7 +36,9 @@ enum {
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
 #define RECORDED_ERROR 1e-6 /* relative error of the recorded log-likelihood, where it can be reached */
-#define FLAT 0.02           /* log-likelihood that a round must gain when a row of A tends to infinity */
+#define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
+#define FIRST_SD_VARIANCE 1.0
+#define FLAT 0.02 /* log-likelihood that a round must gain when a row of A tends to infinity */
 
 typedef struct {
   bl_start *start;
@@ -45,6 +50,7 @@ typedef struct {
   double loglik_error;   /* of the log-likelihood recorded; NaN: not known */
   double gradient_error; /* of the gradient recorded, by the integrals; NaN: not known */
   double shift;          /* of the maximum by the integrals' error, in standard errors; NaN: not known */
+  bool learn;            /* the scales of the prior */
   bool unbounded;
   bool confirmed; /* the gradient recorded is that of confirm() */
 } run;
@@ -141,39 +147,61 @@ done:
   return status;
 }
 
-/* ---- where it begins: the solution of method matched ---- */
+/* ---- where it begins: solutions of other methods ---- */
 
-enum { START_ITERATIONS = 1000 };
+/* A method whose solution is a starting point. */
+typedef struct {
+  const char *name;
+  blica_prior prior;
+  bl_estimate_fn estimate;
+} origin;
+
+enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define START_TOLERANCE 1e-7
+/* Norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it. */
+#define STEEP_START 20.0
 /* Where sources are as many as variables means beyond 3 are common, and together give the base rates. */
 #define LARGEST_MEAN 30.0
 
-/* Scales that matched has learned become those of m's priors, within bounds. */
+/* Scales that a start has learned are where learning them by the full likelihood begins. */
 static void take_priors(bl_mle *m, const blica_model *start) {
-  double mixing = 3, variance = 1;
+  double mixing = NAN, variance = NAN;
   bl_model_prior(start, &mixing, &variance);
-  bl_mle_set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
+  if (mixing > 0 && variance > 0) bl_mle_set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
 }
 
-/* The solution of matched as a point; the scales that it learned become those of m's priors if the options say so. */
-static blica_status first_point(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const blica_model *shape,
-                                double *theta) {
+/* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
+static void shorten_rows(const bl_mle *m, const blica_coding *coding, double link, double *mixing, double *cuts) {
+  for (int i = 0; i < m->n; i++) {
+    double squares = 0.0;
+    for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
+    double scale = STEEP_START / fmax(STEEP_START, sqrt(squares));
+    for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
+    for (int p = bl_plane(coding, i); p < bl_plane(coding, i + 1); p++) cuts[p] *= scale;
+  }
+}
+
+/* Its solution as a point; with learn, the scales that it learned become those of m's priors. */
+static blica_status solution_of(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const origin *from, bool learn,
+                                const blica_model *shape, double *theta) {
   blica_status status = BLICA_OK;
   blica_model *start = NULL;
   blica_fit_options options = *problem->options;
   bl_problem inner = *problem;
   bool means_done = false;
   int n = shape->n, k = shape->k, u = shape->u;
-  options.prior = BLICA_PRIOR_AUTO;
+  options.prior = from->prior;
   options.likelihood_power = 1.0;
+  options.starts = m->engine == BLICA_ENGINE_EP ? problem->options->starts : 1; /* the only point, or one of several */
   options.max_iterations = START_ITERATIONS;
   options.tolerance = START_TOLERANCE;
   inner.options = &options;
-  inner.stage = bl_stage_below(&problem->stage, "matched");
+  inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
   TRY(bl_model_like(ctx, shape, &start));
-  TRY(bl_estimate_matched(ctx, &inner, start, &means_done));
-  if (problem->options->prior == BLICA_PRIOR_AUTO) take_priors(m, start);
+  TRY(from->estimate(ctx, &inner, start, &means_done));
+  if (learn && from->prior == BLICA_PRIOR_AUTO) take_priors(m, start);
   TRY(bl_model_fill_means(ctx, start, m->cuts > 0, means_done));
+  shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
   if (m->cuts) bl_cuts_set(start->coding, n, start->cuts, theta + (size_t)n * (size_t)k);
   for (int s = 0; s < u; s++)
@@ -187,20 +215,47 @@ done:
   return status;
 }
 
-/* Begins at that point, shrunk until its likelihood can be computed. */
-static blica_status begin_start(run *r, double *theta) {
+static const origin origins[] = {{"matched", BLICA_PRIOR_AUTO, bl_estimate_matched},
+                                 {"pairwise", BLICA_PRIOR_FIXED, bl_estimate_pairwise},
+                                 {"blica", BLICA_PRIOR_NONE, bl_estimate_blica}};
+enum { ORIGINS = sizeof origins / sizeof *origins };
+
+/* Whether the user or the clock said stop, to all ranks. */
+static bool is_over(const bl_start *s) {
+  return bl_any(s->ctx, bl_interrupted(s->ctx) || bl_seconds() > s->all->problem->deadline);
+}
+
+/* The best of these solutions by penalised full likelihood. */
+static blica_status best_start(run *r, double *theta) {
+  blica_status status = BLICA_OK;
   bl_start *s = r->start;
-  BL_OWNED double *gradient = NULL;
-  double value;
-  MUST(bl_alloc(s->ctx, r->m->size, &gradient));
-  MUST(first_point(s->ctx, s->all->problem, r->m, r->model, theta));
-  MUST(shrink_until_finite(r, theta, gradient, &value));
-  bl_start_set_kind(s, "matched");
-  if (bl_start_unfinished(s)) return BLICA_OK;
-  s->loop_poll.armed = true; /* there is a point to return */
-  r->known = r->m->loglik;
-  s->record.gradient = bl_mle_slope(r->m, theta, gradient, value);
-  return BLICA_OK;
+  BL_OWNED double *trial = NULL, *gradient = NULL;
+  double best = INFINITY, value;
+  TRY(bl_alloc(s->ctx, r->m->size, &trial));
+  TRY(bl_alloc(s->ctx, r->m->size, &gradient));
+  const int origins_used = r->m->engine == BLICA_ENGINE_EP ? 1 : ORIGINS;
+  for (int i = 0; i < origins_used && !(i > 0 && is_over(s)); i++) {
+    char note[sizeof r->model->fit.notes->name];
+    status = solution_of(s->ctx, s->all->problem, r->m, &origins[i], r->learn, r->model, trial);
+    if (status == BLICA_OK) status = shrink_until_finite(r, trial, gradient, &value);
+    if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
+      status = BLICA_OK;
+      break;
+    }
+    TRY(status);
+    if (bl_start_unfinished(s)) break;
+    s->loop_poll.armed = true; /* there is a point to return */
+    snprintf(note, sizeof note, "start_%s", origins[i].name);
+    if (isfinite(value)) TRY(bl_report_note(s->ctx, &r->model->fit, note, -value));
+    if (i > 0 && !(value < best)) continue;
+    best = value;
+    r->known = r->m->loglik;
+    s->record.gradient = bl_mle_slope(r->m, trial, gradient, value);
+    memcpy(theta, trial, sizeof(double) * r->m->size);
+    bl_start_set_kind(s, origins[i].name);
+  }
+done:
+  return status;
 }
 
 /* Adds the error of expectation propagation to m->loglik. It is measured on a sample of rows; three of its standard
@@ -344,6 +399,25 @@ done:
   return status;
 }
 
+/* Minimises with the coarse rule and learns the scales of the priors in rounds. */
+static blica_status minimise_coarsely(run *r, double *theta) {
+  const double tolerance = fmax(COARSE_TOLERANCE, r->options->tolerance);
+  bl_start *s = r->start;
+  bool settled = false;
+  blica_status status;
+  TRY(minimise(r, theta, tolerance));
+  for (int round = 0; r->learn && r->m->information && round < PRIOR_ROUNDS && !settled && !bl_start_stopped(s);
+       round++) {
+    status = bl_mle_learn_priors(s->ctx, r->m, theta, &settled);
+    if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) break; /* the scales before stay */
+    TRY(status);
+    TRY(minimise(r, theta, tolerance));
+  }
+  TRY(bl_mle_order(r->m, theta));
+done:
+  return status;
+}
+
 static blica_status run_start(bl_start *s) {
   blica_status status;
   run *r = s->all->user;
@@ -353,12 +427,9 @@ static blica_status run_start(bl_start *s) {
   r->start = s;
   m->accuracy.points = COARSE_POINTS;
   m->accuracy.grid_error = COARSE_GRID;
-  TRY(begin_start(r, s->theta));
+  TRY(best_start(r, s->theta));
   TRY(bl_mle_order(m, s->theta));
-  if (m->engine != BLICA_ENGINE_EP) {
-    TRY(minimise(r, s->theta, fmax(COARSE_TOLERANCE, tolerance)));
-    TRY(bl_mle_order(m, s->theta));
-  }
+  if (m->engine != BLICA_ENGINE_EP) TRY(minimise_coarsely(r, s->theta));
   m->accuracy.points = m->n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
   m->accuracy.grid_error = FINE_GRID;
   r->unbounded = false;
@@ -375,11 +446,14 @@ done:
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   const blica_fit_options *o = problem->options;
+  const bool fixed = o->prior == BLICA_PRIOR_FIXED, none = o->prior == BLICA_PRIOR_NONE;
   bl_mle m = {0};
   run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .factor = 1};
+  r.learn = !fixed && !none;
   TRY(bl_mle_make(ctx, problem->data, model->coding, model->k, o, &m));
-  if (o->prior == BLICA_PRIOR_FIXED) bl_mle_set_prior(&m, o->prior_mixing, o->prior_variance);
+  if (!none)
+    bl_mle_set_prior(&m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
   all.size = m.size;
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   bl_mle_store(&m, all.best->theta, model);

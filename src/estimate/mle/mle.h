@@ -70,6 +70,9 @@ static inline void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_varia
   m->precision_mean = 1.0 / (BL_MEAN_SD * BL_MEAN_SD);
 }
 
+/* One update of the scales by empirical Bayes, from the information matrix at theta; *settled when they hardly changed.
+ * BLICA_ERR_INTERRUPTED: the scales are as before. */
+blica_status bl_mle_learn_priors(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled);
 /* Notes of the log-likelihood and of the priors' scales; NaN or infinity: without the note. */
 blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error, double shift, blica_fit_report *fit);
 
