@@ -1,6 +1,7 @@
 /* table_known.c - columns whose levels are known before the first row: given by --levels, the model's, or found by
  * reading the file once (--ordinal, and pairs such as no/yes that need no option). Rows of levels become columns of
  * bits as they are packed, so such tables are streamed like any other. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,7 +242,7 @@ static blica_status order_levels(const table *t, int variable, column_levels *l)
         "it has %d value; an item needs at least two levels: leave it out, or give its levels by --levels", l->count);
   if (usual_pair(l, WORDS) >= 0) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
-    if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
+    if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != floor(number) || fabs(number) > 0x1p53)
       return table_fail_column(t, t->column_of[variable],
                                "'%.40s' is not a whole number, which --ordinal asks for; give the levels of such a "
                                "column beside it, as in --levels 'NAME=low<middle<high'",

@@ -14,7 +14,7 @@ run() {
   local name=$1 seconds=$2 options=()
   mkdir -p "$build/corpus/$name" "$build/broken/$name" "$build/log"
   case $name in model | report) options+=("-dict=$PWD/tests/fuzz/json.dict") ;; esac
-  case $name in survey) export ASAN_OPTIONS=$ASAN_OPTIONS:replace_str=0 ;; esac # names without an end by libreadstat: docs/trust.md
+  case $name in survey) export ASAN_OPTIONS=$ASAN_OPTIONS:intercept_strndup=0 ;; esac # names without an end by libreadstat: docs/trust.md
   local inputs=()
   for folder in "tests/fuzz/seeds/$name" "tests/fuzz/crashes/$name"; do [ ! -d "$folder" ] || inputs+=("$folder"); done
   nice -n 10 "$build/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=20 -report_slow_units=20 -rss_limit_mb=2048 -malloc_limit_mb=256 \
