@@ -172,11 +172,12 @@ typedef struct {
 static void project_segment(int64_t s, int thread, void *user) {
   const projection *p = user;
   const int n = p->d->layout.n, k = p->d->layout.k;
-  double *half = p->workspace + p->each * (size_t)thread;
+  double *half = p->workspace + p->each * (size_t)thread, *out = p->projected + (size_t)k * k * (size_t)s;
   bl_symmetric c = bl_cor_view(p->d->cor, (int)s);
   c.scale *= p->d->shrink[s];
   bl_symmetric_product(&c, k, p->basis, half, half + (size_t)n * k);
-  bl_dgemm('T', 'N', k, k, n, 1, p->basis, n, half, n, 0, p->projected + (size_t)k * k * (size_t)s, k);
+  for (int j = 0; j < k; j++)
+    for (int i = 0; i < k; i++) out[i + k * j] = bl_ddot(n, p->basis + (size_t)n * i, 1, half + (size_t)n * j, 1);
 }
 
 /* Projects C of all segments on the basis; ranks share the segments. */
