@@ -119,7 +119,7 @@ MUTANTS = [
     ("src/inference/scores/m2.c", "b->trace -= per * projected;", "", "unit/test_fit_statistics"),
     ("src/inference/scores/m2.c", "b->square -= per * per *", "b->square += per * per *", "unit/test_fit_statistics"),
     ("src/inference/scores/m2.c", "free_directions += fmin(1, RIDGE * work[i * (p + 1)]);", "", "unit/test_fit_statistics"),
-    ("src/inference/scores/m2.c", "v[q] = fmax(0, v[q] - e[q] * e[q] / rows) * more;", "", "unit/test_fit_statistics"),
+    ("src/inference/scores/m2.c", "v[q] = fmax(0, v[q] - e[q] * e[q] / rows) * more;", "v[q] *= more;", "unit/test_fit_statistics"),
     ("src/inference/scores/m2.c", "b->slope[l] = root * mean[l] * to - part", "b->slope[l] = root * mean[l] * to + part", "unit/test_fit_statistics"),
     ("src/inference/scores/m2.c", "if (!fixed) step(&b);", "", "unit/test_fit_statistics"),
     ("src/inference/fitted.c", "sqrt(sum / (double)(used + f->n))", "sqrt(sum / (double)used)", "unit/test_fit_statistics"),

@@ -187,6 +187,7 @@ static bl_m2 m2_of(const fitted *f, bool margins, bool fixed, double *part) {
 /* Of all rows, some values missing: pairs of rows are all formed, since a segment has few of them. */
 static void m2_is_that_of_the_rows(void **state) {
   (void)state;
+  int positive = 0;
   for (int trial = 0; trial < 4; trial++) {
     const bool margins = trial % 2;
     level_rows y = draw_level_rows(ITEMS, SEGMENTS, ROWS, levels, trial > 1 ? 0.2 : 0, 12);
@@ -209,9 +210,14 @@ static void m2_is_that_of_the_rows(void **state) {
     if (!margins)
       near("its upper end", trial,
            below(found.m2, df, pow(found.rmsea2_high, 2) * f.rows->row_first[SEGMENTS] / SEGMENTS * df), 0.05, 1e-6);
+    if (found.rmsea2_low > 0)
+      near("its lower end", trial,
+           below(found.m2, df, pow(found.rmsea2_low, 2) * f.rows->row_first[SEGMENTS] / SEGMENTS * df), 0.95, 1e-6);
+    positive += found.rmsea2_low > 0;
     assert_true(found.size_low <= found.size && found.size <= found.size_high);
     drop(&f), drop_level_rows(&y);
   }
+  assert_compare(positive, >, 0);
 }
 
 /* Given parameters, not estimated: all residuals are degrees of freedom. */
