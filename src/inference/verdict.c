@@ -145,7 +145,7 @@ static bool close_fit(const blica_assessment *a, bool *pairs) {
 }
 
 /* Says what to try: names the item with the largest residuals, the threshold that is furthest off, and what heavy
- * tails do. */
+ * tails or careless rows do. */
 static void advice(const blica_assessment *a, bool close, char *text, size_t size) {
   int worst = 0;
   size_t at = 0;
@@ -161,14 +161,14 @@ static void advice(const blica_assessment *a, bool close, char *text, size_t siz
                            a->segments[a->margin_segment], a->margin_shift);
   if (heavy_tails(a))
     snprintf(text + at, size - at,
-             " The sources have heavier tails than normal (%s): columns keep their directions, but loadings and their "
-             "intervals are of another scale.",
+             " Items go to extremes together more often than with normal sources (%s): heavy tails, which put loadings "
+             "and their intervals on another scale, or careless rows, which bend the columns.",
              p_text(a->tails_p, p));
 }
 
 /* Answers whether the model fits. */
 static void answer_fit(blica_assessment *a) {
-  char numbers[160], apart[120] = "", more[400] = "", p[24];
+  char numbers[160], apart[120] = "", more[480] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
     snprintf(numbers + at, sizeof numbers - at,
@@ -257,8 +257,8 @@ static void answer_axes(blica_assessment *a) {
         "(source z%d), expected MCS %.3f%s.",
         worst, at + 1, a->expected_mcs, chance);
   else {
-    bool pairs; /* heavy tails leave directions as they are */
-    if (answer == BLICA_YES && (!close_fit(a, &pairs) || a->answer[BLICA_CHANGE] == BLICA_WEAK)) answer = BLICA_WEAK;
+    if (answer == BLICA_YES && (a->answer[BLICA_FIT] != BLICA_YES || a->answer[BLICA_CHANGE] == BLICA_WEAK))
+      answer = BLICA_WEAK;
     SAY(a, BLICA_AXES, answer,
         "Axes: %s; the columns may be off by up to %.0f degrees (source z%d, one standard deviation), expected MCS "
         "%.3f%s.",

@@ -321,11 +321,11 @@ static void the_verdict_follows_the_numbers(void **state) {
     for (int q = 0; q < BLICA_QUESTIONS; q++) strcat(strcat(answers, q ? " " : ""), blica_answer_name(a.answer[q]));
     assert_string_equal(answers, cases[i].answers);
     assert_true(strncmp(a.verdict[BLICA_AXES], cases[i].axes, strlen(cases[i].axes)) == 0);
-    a.tails_p = 1e-3; /* heavy tails: the fit is at most weak, and angles stay right */
+    a.tails_p = 1e-3; /* heavy tails or careless rows: fit and axes are at most weak */
     const blica_answer fit = a.answer[BLICA_FIT], axes = a.answer[BLICA_AXES];
     bl_verdict(&a);
     assert_int_equal(a.answer[BLICA_FIT], fit == BLICA_YES ? BLICA_WEAK : fit);
-    assert_int_equal(a.answer[BLICA_AXES], axes);
+    assert_int_equal(a.answer[BLICA_AXES], axes == BLICA_YES ? BLICA_WEAK : axes);
   }
   assert_string_equal(blica_question_name(BLICA_FIT), "fit");
   assert_null(blica_question_name(BLICA_QUESTIONS));
